@@ -203,6 +203,17 @@ run_meson_tests() {
     done < <(/usr/bin/python3 - "$build/meson-logs" "$#" <<'END'
 import json, sys
 folder, expected = sys.argv[1], int(sys.argv[2])
+
+def why(said):
+    """The property that does not hold, or what a sanitizer says, behind the input of a fuzz target."""
+    name = ""
+    for line in said.splitlines():
+        if "/corpus/" in line:
+            name = " " + line.rpartition("/corpus/")[2] + ":"
+        if any(mark in line for mark in ("does not hold: ", "runtime error: ", "SUMMARY: ")):
+            return name + " " + line
+    return name
+
 results = {"OK": "PASS", "EXPECTEDFAIL": "PASS", "SKIP": "SKIP"}
 seen = 0
 try:
@@ -216,6 +227,8 @@ try:
                     if test["returncode"] < 0:
                         print("crashed by signal", -test["returncode"], file=out)
             reason = "" if result == "PASS" else test["result"].lower()
+            if result == "FAIL":
+                reason += why(test.get("stderr") or "")
             if name.startswith("sim"): # tells how much it has simulated
                 reason += (test.get("stdout") or "").strip().rpartition("sim: ")[2].partition("\n")[0]
             print(result, name, test["duration"], reason, sep="\t")

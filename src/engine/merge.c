@@ -68,7 +68,7 @@ static void account_for_gone(struct lock *lock, struct place *gone)
 	CLAIMS_FOREACH_SAFE (gone, claim, next) {
 		if (claim->state == CLAIM_HELD)
 			continue;
-		if (claim_may_log(claim))
+		if (lock_may_log(lock, "taken claim", 0) && claim_may_log(claim))
 			log_lock_warning(lock->path, "claim %s was taken away while it waited",
 					 place_name(&claim->place, name));
 		DL_DELETE(gone, &claim->place);
@@ -140,7 +140,9 @@ static void withdraw_ghost(struct lock *lock, const struct store_entry *entry)
 	struct claim *claim = claim_create_leaving(lock, &entry->claim);
 	if (claim == NULL)
 		return;
-	log_lock_warning(lock->path, "withdrawing the claim %s that was placed late", entry->name);
+	if (lock_may_log(lock, "late claim", 0))
+		log_lock_warning(lock->path, "withdrawing the claim %s that was placed late",
+				 entry->name);
 	claim_leave(claim);
 }
 

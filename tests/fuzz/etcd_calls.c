@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The connection of etcd_calls.h, and its clock.
+ * The connection of etcd_calls.h, its clock, and what is random.
  */
 #include "etcd_calls.h"
 
@@ -99,6 +99,9 @@ bool __wrap_grpc_get_server(const struct grpc *grpc, struct seeker_server *ret);
 bool __wrap_grpc_is_stuck(const struct grpc *grpc, int64_t patience_ms);
 void __wrap_grpc_turn_to(struct grpc *grpc, const struct seeker_server *server);
 int64_t __wrap_clock_now_ms(void);
+int64_t __wrap_clock_wall_ms(void);
+int64_t __wrap_histogram_now_us(void);
+ssize_t __wrap_getrandom(void *buffer, size_t bytes, unsigned flags);
 
 int __wrap_grpc_create(const struct grpc_options *options, const struct grpc_events *events,
 		       void *context, struct grpc **ret)
@@ -250,4 +253,21 @@ void __wrap_grpc_turn_to(struct grpc *grpc, const struct seeker_server *server)
 int64_t __wrap_clock_now_ms(void)
 {
 	return net.now_ms;
+}
+
+int64_t __wrap_clock_wall_ms(void)
+{
+	return net.now_ms;
+}
+
+int64_t __wrap_histogram_now_us(void)
+{
+	return net.now_ms * 1000;
+}
+
+/* What an input does is the same each time. */
+ssize_t __wrap_getrandom(void *buffer, size_t bytes, unsigned flags)
+{
+	memset(buffer, (int)++net.drawn, bytes);
+	return (ssize_t)bytes;
 }

@@ -35,6 +35,7 @@ struct net {
 	struct grpc_call *calls, *delivering;
 	size_t count;
 	int64_t now_ms;
+	unsigned drawn;		/* random numbers */
 	int64_t kept[KEPT_MAX]; /* leases of keep-alives that are not answered */
 	size_t kept_count;
 };

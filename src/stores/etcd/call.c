@@ -17,6 +17,8 @@
 #include "stores/etcd/grpc.h"
 
 #define PREFIX_BYTES ((size_t)5)
+/* What a header counts beyond its bytes (RFC 9113, 6.5.2). */
+#define HEADER_BYTES ((size_t)32)
 /* An empty buffer that is larger is freed. */
 #define KEPT_BYTES ((size_t)64 * 1024)
 
@@ -164,14 +166,19 @@ static int number_of(const char *value, size_t bytes, int otherwise)
 	return number;
 }
 
-void call_header(struct grpc_call *call, const char *name, size_t name_bytes, const char *value,
+bool call_header(struct grpc_call *call, const char *name, size_t name_bytes, const char *value,
 		 size_t value_bytes)
 {
 	static const char type[] = "application/grpc";
 #define IS(text) (name_bytes == strlen(text) && memcmp(name, text, strlen(text)) == 0)
 
 	if (call->ended)
-		return;
+		return true;
+	call->header_bytes += name_bytes + value_bytes + HEADER_BYTES;
+	if (call->header_bytes > CALL_HEADER_BYTES_MAX) {
+		call_end(call, GRPC_RESOURCE_EXHAUSTED, "the headers of the answer are too long");
+		return false;
+	}
 	if (IS(":status"))
 		call->http_status = number_of(value, value_bytes, 0);
 	else if (IS("content-type"))
@@ -181,6 +188,7 @@ void call_header(struct grpc_call *call, const char *name, size_t name_bytes, co
 		call->grpc_status = number_of(value, value_bytes, GRPC_UNKNOWN);
 	else if (IS("grpc-message"))
 		set_text(call, value, value_bytes);
+	return true;
 #undef IS
 }
 

@@ -19,6 +19,9 @@ struct grpc;
 /* A longer message is not taken: the call ends with GRPC_RESOURCE_EXHAUSTED. */
 #define CALL_MESSAGE_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
+/* The same, if the headers of a call, with all trailers and hints, are more. */
+#define CALL_HEADER_BYTES_MAX ((size_t)64 * 1024)
+
 /* All calls of a connection together hold no more of what has come. */
 #define CALL_HELD_BYTES_MAX ((size_t)128 * 1024 * 1024)
 
@@ -49,6 +52,7 @@ struct grpc_call {
 	void *context;
 	struct call_bytes out, in;
 	size_t *held; /* by all calls, in bytes of memory: shared by them, and lasts longer */
+	size_t header_bytes; /* that have come */
 	int http_status;
 	bool is_grpc;	 /* by the content type */
 	int grpc_status; /* of the trailers; -1: none came */
@@ -66,9 +70,8 @@ int call_put(struct grpc_call *call, const void *message, size_t bytes);
 /* Moves up to `bytes` of what is to be sent into `buffer`; returns how many. */
 size_t call_take(struct grpc_call *call, uint8_t *buffer, size_t bytes);
 
-/* What the server sends. call_data() returns false when the call has ended by that: it is to be
- * reset. */
-void call_header(struct grpc_call *call, const char *name, size_t name_bytes, const char *value,
+/* What the server sends. They return false when the call has ended by that: it is to be reset. */
+bool call_header(struct grpc_call *call, const char *name, size_t name_bytes, const char *value,
 		 size_t value_bytes);
 bool call_data(struct grpc_call *call, const uint8_t *data, size_t bytes);
 

@@ -58,10 +58,14 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 		     size_t name_bytes, const uint8_t *value, size_t value_bytes, uint8_t flags,
 		     void *context)
 {
+	struct connection *connection = context;
 	struct grpc_call *call = call_of(session, frame->hd.stream_id);
 
-	if (call)
-		call_header(call, (const char *)name, name_bytes, (const char *)value, value_bytes);
+	if (!call ||
+	    call_header(call, (const char *)name, name_bytes, (const char *)value, value_bytes))
+		return 0;
+	connection_reset(connection, call);
+	connection_add_news(connection, call);
 	return 0;
 }
 

@@ -404,7 +404,7 @@ static struct store_claim claim_of(const Etcd__KeyValue *kv)
 		.data_bytes = kv->value.len - head,
 		.since_ms = is_new ? ms : 0,
 		.session = (uint64_t)kv->lease,
-		.version = (uint32_t)(kv->version - 1),
+		.version = (uint32_t)kv->version - 1,
 		.changed_ms = ms,
 	};
 }

@@ -15,7 +15,8 @@
  *
  * No time is judged before the socket has been read: a process that was stopped finds what came
  * meanwhile. A timer that is noticed late is no proof of silence either, as what it waits for may
- * have been sent late: then there is as much time again.
+ * have been sent late: then there is as much time again. A server that sends without end does not
+ * stop the time: what it sent for as long as a silence may last was read.
  */
 #include "stores/etcd/grpc_inside.h"
 
@@ -57,7 +58,7 @@ int grpc_create(const struct grpc_options *options, const struct grpc_events *ev
 	grpc->events = *events;
 	grpc->context = context;
 	grpc->idle_ms = later(options->idle_ms, 1);
-	grpc->armed_ms = INT64_MAX;
+	grpc->armed_ms = grpc->flood_ms = INT64_MAX;
 	tls_init(&grpc->tls, options->access);
 	connection_init(&grpc->connection);
 	grpc->timer = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -227,6 +228,7 @@ static void lose(struct grpc *grpc, const char *why)
 	grpc_calls_deliver(grpc);
 	connection_close(&grpc->connection);
 	grpc->socket_events = 0;
+	grpc->flood_ms = INT64_MAX;
 	grpc->is_leaving = grpc->is_broken = grpc->is_pinged = false;
 	timers_clear(&grpc->timers, &grpc->end);
 	grpc_calls_end(grpc, line);
@@ -416,6 +418,18 @@ static void run_timers(struct grpc *grpc)
 	grpc_calls_deliver(grpc);
 }
 
+/* Whether times can be judged: what had come until then was read. */
+static bool is_read(struct grpc *grpc, bool has_more)
+{
+	int64_t now_ms = clock_now_ms();
+
+	if (!has_more)
+		grpc->flood_ms = INT64_MAX;
+	else if (grpc->flood_ms == INT64_MAX)
+		grpc->flood_ms = now_ms;
+	return !has_more || now_ms - grpc->flood_ms >= grpc->idle_ms;
+}
+
 /* Leaves the server if that is to be. */
 static void leave(struct grpc *grpc)
 {
@@ -455,10 +469,11 @@ void grpc_dispatch(struct grpc *grpc)
 	if (grpc->connection.session && (has_socket || is_time))
 		has_more = read_all(grpc);
 	leave(grpc);
-	if (has_more && grpc->connection.session)
-		wake_now(grpc);
-	else if (is_time)
+	has_more = has_more && grpc->connection.session;
+	if (is_read(grpc, has_more) && is_time)
 		run_timers(grpc);
+	if (has_more)
+		wake_now(grpc);
 	leave(grpc);
 	grpc_flush(grpc);
 }

@@ -35,6 +35,7 @@ struct grpc {
 	struct timer soon; /* for another turn of grpc_dispatch(), no more */
 	struct timer end;  /* of a connection that is to be left once its calls are answered */
 	int64_t limit_ms;  /* of RESOLVING */
+	int64_t flood_ms;  /* since when each turn left something unread; INT64_MAX: it did not */
 	struct grpc_call *calls;
 	struct grpc_call *delivering; /* whose function is being called */
 	size_t calls_count, unary_count;

@@ -174,6 +174,7 @@ struct store_etcd {
 			      */
 	int64_t kept_ms;     /* when the latest keep-alive was sent; INT64_MIN: none was */
 	bool keeping;	     /* it is not answered yet */
+	int64_t leased_ms;   /* when the last lease was asked for */
 	int64_t retry_ms;    /* when to try again what was refused; INT64_MAX: not */
 	const char *trouble; /* a constant; NULL: none is known */
 	char server[64];     /* "" if there is no connection */

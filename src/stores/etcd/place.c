@@ -109,9 +109,11 @@ static void note_slots(struct operation *operation, const Etcd__TxnResponse *ans
 
 		for (size_t j = 0; found && j < found->n_kvs; j++) {
 			const ProtobufCBinaryData *key = &found->kvs[j]->key;
-			const char *dot = key->len > 0 ? memrchr(key->data, '.', key->len) : NULL;
-			const char *end = (const char *)key->data + key->len;
-			uint16_t slot = dot ? etcd_slot_parse(dot + 1, (size_t)(end - dot - 1)) : 0;
+			const uint8_t *dot =
+				key->len > 0 ? memrchr(key->data, '.', key->len) : NULL;
+			size_t before = dot ? (size_t)(dot + 1 - key->data) : 0;
+			uint16_t slot =
+				dot ? etcd_slot_parse((const char *)dot + 1, key->len - before) : 0;
 
 			if (slot > 0)
 				etcd_slot_note(operation->store, operation->path, slot);

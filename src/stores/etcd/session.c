@@ -44,7 +44,6 @@ static const char proxied[] = "what answers keep-alives is no etcd, but stands i
 static const char refused[] = "the servers refuse to keep a session";
 
 /* The steps call one another as answers come. */
-static void ask_for_lease(struct store_etcd *store);
 static void keep_alive(struct store_etcd *store);
 
 static void tell(struct store_etcd *store, enum store_session session)
@@ -136,7 +135,10 @@ void etcd_session_give_up(struct store_etcd *store, const struct store_told *tol
 		return;
 	store->step = SESSION_WANTED;
 	revoke_former(store);
+	/* A server that ends sessions again and again at once is not asked all the time. */
 	store->retry_ms = clock_now_ms();
+	if (store->retry_ms < store->leased_ms + RETRY_MS)
+		store->retry_ms = store->leased_ms + RETRY_MS;
 	etcd_store_wake(store);
 }
 
@@ -188,11 +190,11 @@ static void fail_step(struct store_etcd *store, int status, const char *text)
 		be_refused(store, no_space, text);
 		break;
 	case ETCD_BUSY:
+	case ETCD_LEASE_TAKEN: /* another number is drawn */
 		store->retry_ms = clock_now_ms() + RETRY_MS;
 		break;
 	case ETCD_LONG:
 	case ETCD_WRONG:
-	case ETCD_LEASE_TAKEN:
 	case ETCD_NO_USERS:
 		be_refused(store, refused, text);
 		break;
@@ -259,10 +261,6 @@ static void on_granted(void *context, int status, const char *text, const void *
 	Etcd__LeaseGrantResponse *answer;
 
 	store->asking = NULL;
-	if (etcd_meaning(store, status, text) == ETCD_LEASE_TAKEN) {
-		ask_for_lease(store);
-		return;
-	}
 	if (status != GRPC_OK) {
 		fail_step(store, status, text);
 		return;
@@ -292,6 +290,7 @@ static void ask_for_lease(struct store_etcd *store)
 		request.id = 0; /* the server draws one */
 	request.id &= INT64_MAX;
 	request.ttl = store->ttl_s;
+	store->leased_ms = clock_now_ms();
 	ask(store, GRANT, message, etcd__lease_grant_request__pack(&request, message), on_granted);
 }
 

@@ -278,7 +278,8 @@ static void on_disconnected(void *context, const char *why)
 {
 	struct store_etcd *store = context;
 
-	if (!store->told_unreachable)
+	if (!store->told_unreachable &&
+	    log_limit_passes(&store->refusals, clock_now_ms(), "connection", why, strlen(why), 0))
 		log_warning("etcd: %s; trying on", why);
 	store->told_unreachable = true;
 	etcd_session_disconnected(store);

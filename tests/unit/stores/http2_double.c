@@ -166,20 +166,38 @@ static void read_all(struct http2_double *server)
 	}
 }
 
+void http2_double_raw(struct http2_double *server, const void *data, size_t bytes)
+{
+	if (server->pending_end + bytes > server->pending_capacity) {
+		server->pending_capacity = (server->pending_end + bytes) * 2;
+		server->pending = realloc(server->pending, server->pending_capacity);
+		assert_non_null(server->pending);
+	}
+	memcpy(server->pending + server->pending_end, data, bytes);
+	server->pending_end += bytes;
+}
+
+void http2_double_frame(struct http2_double *server, uint8_t type, uint8_t flags, int32_t stream_id,
+			const void *data, size_t bytes, size_t length)
+{
+	uint32_t word = htobe32((uint32_t)length << 8 | type), id = htobe32((uint32_t)stream_id);
+	uint8_t head[9];
+
+	memcpy(head, &word, 4);
+	head[4] = flags;
+	memcpy(head + 5, &id, 4);
+	http2_double_raw(server, head, sizeof(head));
+	if (bytes > 0)
+		http2_double_raw(server, data, bytes);
+}
+
 static void collect(struct http2_double *server)
 {
 	const uint8_t *data;
 	ssize_t count;
 
-	while ((count = nghttp2_session_mem_send(server->session, &data)) > 0) {
-		if (server->pending_end + (size_t)count > server->pending_capacity) {
-			server->pending_capacity = (server->pending_end + (size_t)count) * 2;
-			server->pending = realloc(server->pending, server->pending_capacity);
-			assert_non_null(server->pending);
-		}
-		memcpy(server->pending + server->pending_end, data, (size_t)count);
-		server->pending_end += (size_t)count;
-	}
+	while ((count = nghttp2_session_mem_send(server->session, &data)) > 0)
+		http2_double_raw(server, data, (size_t)count);
 }
 
 static void write_some(struct http2_double *server)

@@ -70,4 +70,10 @@ void http2_double_reset(struct http2_double *server, struct double_stream *strea
 void http2_double_goaway(struct http2_double *server, int32_t last_id, uint32_t code,
 			 const char *text);
 
+/* Bytes that are no frames that nghttp2 would send, behind what is there to be sent. */
+void http2_double_raw(struct http2_double *server, const void *data, size_t bytes);
+/* A frame with that head, and these bytes, which may be of another length. */
+void http2_double_frame(struct http2_double *server, uint8_t type, uint8_t flags, int32_t stream_id,
+			const void *data, size_t bytes, size_t length);
+
 #endif

@@ -1,0 +1,79 @@
+#!/bin/bash
+# A server of etcd, or somebody on the way to it, changes answers: messages, statuses, the prefix of gRPC and the frames of HTTP/2,
+# each in each way that nghttp2 and the daemon could stumble over; then it floods; then bytes at random. The daemon lives on, neither
+# grows nor spins nor fills the log, serves its other store meanwhile, and locks again as soon as the answers are right.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+start_etcd
+mkdir "$dir/mangle"
+port=$(free_port)
+start mangle "$python" "$tests/system/mangle_etcd.py" "$port" "$(etcd_address)" "$dir/mangle"
+wait_until "$deadline" test -e "$dir/mangle/ready"
+cat >"$dir/files.ini" <<END
+[mount]
+directories = spool other
+[store]
+session_timeout = 3s
+[store "other"]
+url = etcd://$(etcd_address)/other
+[locks "spool"]
+style = file
+END
+start_dlockfs B --config "$dir/files.ini"
+start_dlockfs A --config "$dir/files.ini" --store "etcd://127.0.0.1:$port/dlockfs"
+start work "$python" "$tests/system/busy_hosts.py" "$dir/A" "$dir/B"
+
+lives() {
+    alive A || fail "the daemon has died of: $what"
+}
+
+# Lets the change be made until so many answers were changed; then the daemon is to work again.
+changed() { # TIMES
+    lives
+    [ "$(grep -cxF "$what" "$dir/mangle/done")" -ge "$1" ]
+}
+works() {
+    lives
+    timeout 4 flock "$dir/A/after" true
+}
+
+lines() {
+    wc -l <"$dir/A.log"
+}
+memory_kb() {
+    awk '/^VmHWM/ { print $2 }' "/proc/$(pid A)/status"
+}
+
+# suffer TIMES: and the other store is served meanwhile. Lines about the same are not written again and again.
+suffer() {
+    local begin lines
+    begin=$(now_ms) lines=$(lines)
+    echo "$what" >"$dir/mangle/new"
+    mv "$dir/mangle/new" "$dir/mangle/what"
+    touch "$dir/mangle/break"
+    wait_until "$deadline" changed "$1"
+    soon flock "$dir/A/other/meanwhile" true
+    # As long as something was repeated without a pause.
+    [[ " $repeated " != *" $what "* ]] || sleep 1
+    rm "$dir/mangle/what"
+    wait_until "$deadline" works
+    lines=$(($(lines) - lines))
+    echo "$what: after $(($(now_ms) - begin)) ms, $lines lines, $(memory_kb) kB"
+    [ "$lines" -le 40 ] || fail "$lines lines of: $what"
+}
+
+repeated="no-header old-revision refused no-key lease-taken reset bad-headers"
+mapfile -t changes < <("$python" "$tests/system/mangle_etcd.py" --list)
+for what in "${changes[@]}"; do
+    suffer 1
+done
+mapfile -t changes < <("$python" "$tests/system/mangle_etcd.py" --floods)
+for what in "${changes[@]}"; do
+    suffer 1
+done
+for what in "random "{1..2}; do
+    suffer 15
+done
+[ "$(memory_kb)" -lt 400000 ] || fail "has grown to $(memory_kb) kB"
+release work
