@@ -79,32 +79,44 @@ struct collection {
 	size_t count, znodes, bytes;
 };
 
-/* What of a transaction the claim takes, at most: paths are encoded. */
-static size_t bytes_of(const struct claim *claim)
+/* In front of each path in a transaction: the store's root, and what the protocol adds. */
+#define ROOT_BYTES 48
+
+/* What of a transaction a znode takes, at most: paths are encoded. */
+static size_t bytes_of(const char *path, size_t name_bytes)
 {
-	return (3 * strlen(claim->place.lock->path) + CLAIM_NAME_BYTES) *
-	       claim_recipe_znodes(claim->place.parts.recipe);
+	return ROOT_BYTES + 3 * strlen(path) + name_bytes;
 }
 
-static bool has_room(const struct collection *collection, const struct claim *claim)
+static bool has_room(const struct engine *engine, const struct collection *collection,
+		     size_t znodes, size_t bytes)
 {
-	return collection->count == 0 ||
-	       (collection->znodes + claim_recipe_znodes(claim->place.parts.recipe) <=
-			claim->place.lock->engine->proofs_max &&
-		collection->bytes + bytes_of(claim) <= STORE_PROOF_BYTES_MAX);
+	return collection->count == 0 || (collection->znodes + znodes <= engine->proofs_max &&
+					  collection->bytes + bytes <= STORE_PROOFS_BYTES_MAX);
 }
 
-static void collect(struct collection *collection, const struct claim *claim, const char *text)
+/* Returns false if there is no room for the claim. */
+static bool collect(struct collection *collection, const struct claim *claim, const char *text)
 {
-	size_t count = collection->count++;
-	collection->znodes += claim_recipe_znodes(claim->place.parts.recipe);
-	collection->bytes += bytes_of(claim) + (text != NULL ? strlen(text) : 0);
+	const char *path = claim->place.lock->path;
+	size_t znodes = claim_recipe_znodes(claim->place.parts.recipe), count = collection->count;
+	char name[CLAIM_NAME_BYTES];
+	size_t bytes = znodes * bytes_of(path, strlen(place_name(&claim->place, name)));
+
+	if (text != NULL)
+		bytes += strlen(text);
+	if (!has_room(claim->place.lock->engine, collection, znodes, bytes))
+		return false;
 	collection->proofs[count] = (struct store_proof){
-		.path = claim->place.lock->path,
+		.path = path,
 		.name = place_name(&claim->place, collection->names[count]),
 		.text = text,
 		.version = claim->place.version,
 	};
+	collection->count++;
+	collection->znodes += znodes;
+	collection->bytes += bytes;
+	return true;
 }
 
 static void send_collection(struct proof *proof, struct collection *collection)
@@ -125,9 +137,10 @@ static void send_held(struct proof *proof, const char *text)
 	CLAIMS_FOREACH (proof->lock->queue.first, claim) {
 		if (!is_held_by(proof->file, claim))
 			continue;
-		if (!has_room(&collection, claim))
+		if (!collect(&collection, claim, text)) {
 			send_collection(proof, &collection);
-		collect(&collection, claim, text);
+			collect(&collection, claim, text);
+		}
 		text = NULL;
 	}
 	send_collection(proof, &collection);
@@ -340,12 +353,11 @@ static bool collect_files(struct engine *engine, struct collection *collection)
 	struct lockfile *file;
 
 	for (file = engine->lockfiles; file != NULL; file = file->hh.next) {
-		size_t bytes = 3 * strlen(file->path);
+		size_t bytes = bytes_of(file->path, 0);
 		if (file->proof_round == engine->proof_round || file->ask != NULL ||
 		    lockfile_is_busy(engine, file->path))
 			continue;
-		if (collection->count > 0 && (collection->znodes + 1 > engine->proofs_max ||
-					      collection->bytes + bytes > STORE_PROOF_BYTES_MAX))
+		if (!has_room(engine, collection, 1, bytes))
 			return false;
 		file->proof_round = engine->proof_round;
 		collection->proofs[collection->count++] = (struct store_proof){.path = file->path};
@@ -363,10 +375,9 @@ static void collect_next(struct engine *engine, struct collection *collection)
 		CLAIMS_FOREACH (lock->queue.first, claim) {
 			if (!may_be_proved(claim) || claim->proof_round == engine->proof_round)
 				continue;
-			if (!has_room(collection, claim))
+			if (!collect(collection, claim, NULL))
 				return;
 			claim->proof_round = engine->proof_round;
-			collect(collection, claim, NULL);
 		}
 	}
 	if (collect_files(engine, collection))

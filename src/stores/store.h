@@ -39,9 +39,12 @@ struct store_statistics;
 /* The most in one transaction: claims, of which one of CLAIM_CURATOR_ANY counts as two; and bytes
  * of paths (each byte may become three), names and text. So a transaction stays below the 1 MB that
  * ZooKeeper takes (jute.maxbuffer): the server answers a longer one by closing the connection. And
- * below the 128 comparisons that etcd takes (--max-txn-ops): two for each claim, and one. */
-#define STORE_PROOFS_MAX      60
-#define STORE_PROOF_BYTES_MAX (800 * 1024)
+ * below the 128 comparisons that etcd takes (--max-txn-ops): two for each claim, and one.
+ * Administrators set jute.maxbuffer to less, too: a transaction of more than one claim stays below
+ * 8 KiB. */
+#define STORE_PROOFS_MAX       (60)
+#define STORE_PROOF_BYTES_MAX  (800 * 1024)
+#define STORE_PROOFS_BYTES_MAX (8 * 1024)
 
 enum store_session {
 	STORE_CONNECTED, /* a session lives and answers: a new one, or the former one again */
@@ -302,7 +305,8 @@ struct store_ops {
 
 	/* Proves that the session lives, and that these claims stand: an answer that only the
 	 * service as a whole can give (a quorum, not one server). All in one transaction: at most
-	 * STORE_PROOFS_MAX claims of STORE_PROOF_BYTES_MAX, or none. Everything is copied. */
+	 * STORE_PROOFS_MAX claims of STORE_PROOFS_BYTES_MAX, or one of STORE_PROOF_BYTES_MAX, or
+	 * none. Everything is copied. */
 	void (*prove)(struct store *store, void *tag, const struct store_proof *proofs,
 		      size_t count);
 

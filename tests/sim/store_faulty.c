@@ -269,7 +269,8 @@ static void on_prove(struct store *store, void *tag, const struct store_proof *p
 			 (proofs[i].name != NULL ? strlen(proofs[i].name) : 0) +
 			 (proofs[i].text != NULL ? strlen(proofs[i].text) : 0);
 	}
-	if (znodes > STORE_PROOFS_MAX || bytes > STORE_PROOF_BYTES_MAX) {
+	if (znodes > STORE_PROOFS_MAX ||
+	    bytes > (count > 1 ? STORE_PROOFS_BYTES_MAX : STORE_PROOF_BYTES_MAX)) {
 		fprintf(stderr, "a proof of %zu claims and %zu bytes\n", count, bytes);
 		abort();
 	}

@@ -338,6 +338,15 @@ static bool may_log(const struct operation *operation, int code, const char *doi
 				operation->path, bytes, code);
 }
 
+static const char *reason_of(int code)
+{
+	return code == ZEPHEMERALONLOCALSESSION
+		       ? "the servers give only local sessions, in which nothing can be locked: "
+			 "set localSessionsUpgradingEnabled=true there, or "
+			 "localSessionsEnabled=false"
+		       : zerror(code);
+}
+
 /* Requests get ZRUNTIMEINCONSISTENCY when the client drops a connection whose answers do not fit
  * the requests; and ZSESSIONCLOSEDREQUIRESASLAUTH from a server that requires an authentication
  * scheme which the session has not used (enforce.auth.enabled): that server closes the connection,
@@ -360,7 +369,7 @@ int operation_error(const struct operation *operation, int code, const char *doi
 		return -ECONNRESET;
 	default:
 		if (may_log(operation, code, doing))
-			log_error("ZooKeeper: %s %s: %s", doing, operation->path, zerror(code));
+			log_error("ZooKeeper: %s %s: %s", doing, operation->path, reason_of(code));
 		break;
 	}
 	switch (code) {
