@@ -408,6 +408,13 @@ struct store_ops {
 	int (*restore_claims)(struct store *store, struct state_reader *in);
 	void (*keep_claims)(struct store *store, struct state_journal *journal, uint64_t place);
 
+	/* Does what is due by clock_now_ms() and has nothing to do with claims, such as taking away
+	 * from the servers what nobody uses any more, without waiting for anything; and when that
+	 * is to be called again: INT64_MAX, not before something else has happened. Both are NULL
+	 * in a store that has nothing of that kind, or sees to it in dispatch(). */
+	void (*tend)(struct store *store, int64_t now_ms);
+	int64_t (*tend_ms)(const struct store *store);
+
 	/* It counts in the statistics that it was opened with. */
 	bool has_statistics;
 

@@ -319,6 +319,16 @@ static const char *store_zookeeper_trouble(struct store *base)
 	return from_store(base)->trouble;
 }
 
+static void tend(struct store *base, int64_t now_ms)
+{
+	zookeeper_idle_tend(from_store(base), now_ms);
+}
+
+static int64_t tend_ms(const struct store *base)
+{
+	return zookeeper_idle_tend_ms((const struct store_zookeeper *)base);
+}
+
 static void free_store(struct store_zookeeper *store)
 {
 	seeker_destroy(store->seeker);
@@ -341,6 +351,7 @@ static void finish_store(void *context)
 
 	zookeeper_forget_watches(store);
 	zookeeper_above_free(store);
+	zookeeper_idle_free(store);
 	HASH_CLEAR(hh, store->attentions);
 	while ((message = messages)) {
 		DL_DELETE(messages, message);
@@ -430,6 +441,8 @@ static const struct store_ops store_zookeeper_ops = {
 	.alter = zookeeper_alter,
 	.nudge = zookeeper_nudge,
 	.renew = zookeeper_renew,
+	.tend = tend,
+	.tend_ms = tend_ms,
 	.describe = store_zookeeper_describe,
 	.trouble = store_zookeeper_trouble,
 	.settle = zookeeper_settle,
