@@ -248,6 +248,17 @@ struct store_step {
 	uint32_t version;
 };
 
+/* How full the service is, as it has said lately. Numbers that are not known are negative. */
+struct store_space {
+	int64_t names;	      /* locks and directories directly below the root */
+	int64_t bytes;	      /* the database of a server, */
+	int64_t bytes_in_use; /* what of it is not free, */
+	int64_t quota_bytes;  /* and how large it may become; */
+	bool is_default;      /* the server did not say: that is what it is unless set otherwise */
+	bool is_full;	      /* the service takes no more, until somebody ends that; */
+	bool is_corrupt;      /* its servers do not agree; both false if not known */
+};
+
 struct store; /* every store's own struct begins with `const struct store_ops *ops` */
 
 /* The proof that whoever has lost what goes by a call was told before it: only the engine can give
@@ -386,6 +397,10 @@ struct store_ops {
 	/* Why nothing can be locked, though the service may be reached: a constant. NULL: nothing
 	 * is known to be wrong. */
 	const char *(*trouble)(struct store *store);
+
+	/* What the service has said of its space, which the store asks for now and then. NULL in a
+	 * store that has no service. O(1). */
+	void (*space)(const struct store *store, struct store_space *ret);
 
 	/* The session, if another process can go on with it in place of this one, which must then
 	 * end without close(): a number that no other session has, and that read() tells of what

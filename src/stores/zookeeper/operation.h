@@ -2,8 +2,8 @@
  *
  * The inside of the ZooKeeper store, for its own files: store.c (the table and amend()),
  * connection.c (what is told of the session), place.c, delete.c, list.c, watch.c, mark.c, prove.c,
- * look.c and files.c (the others), idle.c (what nobody asks for), root.c (the znode above all),
- * seek.c (links) and operation.c (what they share).
+ * look.c and files.c (the others), idle.c and space.c (what nobody asks for), root.c (the znode
+ * above all), seek.c (links) and operation.c (what they share).
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
@@ -178,6 +178,9 @@ struct store_zookeeper {
 	size_t unclaimed;    /* watches on znodes that are named like claims and are none */
 	struct above *above; /* the containers above locks, by path */
 	struct idle_set idle;
+	int64_t root_names;    /* directly below the root, as was read last; -1: not known */
+	bool asks_names;       /* that is being read, */
+	int64_t next_names_ms; /* or then, by clock_now_ms(); 0: not planned yet */
 
 	struct log_limit refusals; /* limits their messages in the log */
 
@@ -352,6 +355,11 @@ void zookeeper_idle_note(struct operation *operation, unsigned depth, unsigned r
 void zookeeper_idle_use(struct store_zookeeper *store, const char *path);
 void zookeeper_idle_tend(struct store_zookeeper *store, int64_t now_ms);
 int64_t zookeeper_idle_tend_ms(const struct store_zookeeper *store);
+
+/* space.c: their parts of tend() and tend_ms(), and space(), of the table. */
+void zookeeper_space_tend(struct store_zookeeper *store, int64_t now_ms);
+int64_t zookeeper_space_tend_ms(const struct store_zookeeper *store);
+void zookeeper_space(const struct store *base, struct store_space *ret);
 
 /* Each at the end of the store. */
 void zookeeper_idle_free(struct store_zookeeper *store);

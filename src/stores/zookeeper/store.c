@@ -322,11 +322,16 @@ static const char *store_zookeeper_trouble(struct store *base)
 static void tend(struct store *base, int64_t now_ms)
 {
 	zookeeper_idle_tend(from_store(base), now_ms);
+	zookeeper_space_tend(from_store(base), now_ms);
 }
 
 static int64_t tend_ms(const struct store *base)
 {
-	return zookeeper_idle_tend_ms((const struct store_zookeeper *)base);
+	const struct store_zookeeper *store = (const struct store_zookeeper *)base;
+	int64_t idle_ms = zookeeper_idle_tend_ms(store);
+	int64_t space_ms = zookeeper_space_tend_ms(store);
+
+	return idle_ms < space_ms ? idle_ms : space_ms;
 }
 
 static void free_store(struct store_zookeeper *store)
@@ -445,6 +450,7 @@ static const struct store_ops store_zookeeper_ops = {
 	.tend_ms = tend_ms,
 	.describe = store_zookeeper_describe,
 	.trouble = store_zookeeper_trouble,
+	.space = zookeeper_space,
 	.settle = zookeeper_settle,
 	.session = store_zookeeper_session,
 	.seen = store_zookeeper_seen,
@@ -506,6 +512,7 @@ static int store_zookeeper_open(const struct store_options *options,
 	store->refusal = store_access_has_identity(options->access) ? not_accepted : not_told;
 	store->told = STORE_SUSPENDED;
 	store->poll = -1;
+	store->root_names = -1;
 	lease_begin(&store->lease, 0, clock_now_ms()); /* no session of the store is older */
 	store->servers = zookeeper_servers_show(options->url->servers);
 	store->root = strdup(options->url->root);
