@@ -183,6 +183,25 @@ static void write_times(const struct filesystem *filesystem, FILE *file, const c
 	}
 }
 
+/* A number of each store that has it; negative: it has none. */
+static void write_known(const struct filesystem *filesystem, FILE *file, const char *name,
+			int64_t (*number)(const struct shard *shard), const char *help)
+{
+	bool headed = false;
+
+	for (size_t i = 0; i < filesystem->shards.count; i++) {
+		const struct shard *shard = &filesystem->shards.list[i];
+		int64_t known = number(shard);
+		if (known < 0)
+			continue;
+		if (!headed)
+			write_head(file, name, "gauge", help);
+		headed = true;
+		write_name(file, name, shard);
+		fprintf(file, "%" PRId64 "\n", known);
+	}
+}
+
 static void write_acquisitions(const struct shard *shard, FILE *file)
 {
 	for (int kind = 0; kind < METRICS_KINDS; kind++) {
@@ -387,6 +406,64 @@ static void write_statistics(const struct filesystem *filesystem, FILE *file, co
 	}
 }
 
+static struct store_space space_of(const struct shard *shard)
+{
+	struct store_space space = {-1, -1, -1, -1, false, false, false};
+
+	if (shard->store->ops->space != NULL)
+		shard->store->ops->space(shard->store, &space);
+	return space;
+}
+
+static int64_t count_names(const struct shard *shard)
+{
+	return space_of(shard).names;
+}
+
+static int64_t database_bytes(const struct shard *shard)
+{
+	return space_of(shard).bytes;
+}
+
+static int64_t database_used_bytes(const struct shard *shard)
+{
+	return space_of(shard).bytes_in_use;
+}
+
+static int64_t database_quota_bytes(const struct shard *shard)
+{
+	return space_of(shard).quota_bytes;
+}
+
+static int64_t is_full(const struct shard *shard)
+{
+	struct store_space space = space_of(shard);
+	return space.bytes < 0 ? -1 : space.is_full;
+}
+
+static int64_t is_corrupt(const struct shard *shard)
+{
+	struct store_space space = space_of(shard);
+	return space.bytes < 0 ? -1 : space.is_corrupt;
+}
+
+static void write_spaces(const struct filesystem *filesystem, FILE *file)
+{
+	write_known(filesystem, file, "dlockfs_store_root_names", count_names,
+		    "Locks and directories directly below the root; absent if not known.");
+	write_known(filesystem, file, "dlockfs_store_database_bytes", database_bytes,
+		    "The database of the server that this host is connected to; absent if not "
+		    "known.");
+	write_known(filesystem, file, "dlockfs_store_database_used_bytes", database_used_bytes,
+		    "What of that is not free.");
+	write_known(filesystem, file, "dlockfs_store_database_quota_bytes", database_quota_bytes,
+		    "How large that may become, or the service's default if it does not tell.");
+	write_known(filesystem, file, "dlockfs_store_full", is_full,
+		    "Whether the service takes no more, for want of space.");
+	write_known(filesystem, file, "dlockfs_store_corrupt", is_corrupt,
+		    "Whether the service's servers say that they do not agree.");
+}
+
 static void write_operations(const struct filesystem *filesystem, FILE *file)
 {
 	write_statistics(filesystem, file, "dlockfs_store_operation_seconds", "histogram",
@@ -420,6 +497,7 @@ void metrics_write(const struct filesystem *filesystem, FILE *file)
 		      "When these numbers were read, in seconds since 1970.");
 	write_locks(filesystem, file);
 	write_sessions(filesystem, file);
+	write_spaces(filesystem, file);
 	write_operations(filesystem, file);
 	write_requests(&filesystem->metrics, file);
 }

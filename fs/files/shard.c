@@ -306,12 +306,29 @@ static void sweep(struct shard *shard, int64_t now)
 		shard->sweep_ms = now + SWEEP_RETRY_MS;
 }
 
+static void tend(struct shard *shard, int64_t now_ms)
+{
+	struct store *store = shard->store;
+
+	if (store != NULL && store->ops->tend != NULL)
+		store->ops->tend(store, now_ms);
+}
+
+static int64_t tend_deadline(const struct shard *shard)
+{
+	const struct store *store = shard->store;
+	bool tends = store != NULL && store->ops->tend_ms != NULL;
+
+	return tends ? store->ops->tend_ms(store) : INT64_MAX;
+}
+
 void shards_advance(struct shards *shards, int64_t now_ms)
 {
 	for (size_t i = 0; i < shards->count; i++) {
 		announce_fencing(&shards->list[i], now_ms);
 		engine_advance(shards->list[i].engine, now_ms);
 		sweep(&shards->list[i], now_ms);
+		tend(&shards->list[i], now_ms);
 		shard_tell_guard(&shards->list[i]);
 	}
 }
@@ -337,6 +354,9 @@ int64_t shards_deadline(const struct shards *shards)
 
 	for (size_t i = 0; i < shards->count; i++) {
 		int64_t deadline_ms = engine_deadline(shards->list[i].engine);
+		if (deadline_ms < first_ms)
+			first_ms = deadline_ms;
+		deadline_ms = tend_deadline(&shards->list[i]);
 		if (deadline_ms < first_ms)
 			first_ms = deadline_ms;
 		if (shards->list[i].sweep_ms < first_ms && can_sweep(&shards->list[i]))

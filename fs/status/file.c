@@ -86,6 +86,29 @@ static void write_line(FILE *out, const char *key, const char *text)
 	fputc('\n', out);
 }
 
+/* What is not known is left out. */
+static void write_space(const struct store *store, FILE *out)
+{
+	struct store_space space;
+
+	if (store->ops->space == NULL)
+		return;
+	store->ops->space(store, &space);
+	if (space.names >= 0)
+		fprintf(out, "root_names=%" PRId64 "\n", space.names);
+	if (space.bytes >= 0)
+		fprintf(out, "database_bytes=%" PRId64 "\n", space.bytes);
+	if (space.bytes_in_use >= 0)
+		fprintf(out, "database_used_bytes=%" PRId64 "\n", space.bytes_in_use);
+	if (space.quota_bytes >= 0)
+		fprintf(out, "database_quota_bytes=%" PRId64 "\ndatabase_quota=%s\n",
+			space.quota_bytes, space.is_default ? "default" : "told");
+	if (space.is_full || space.is_corrupt)
+		fprintf(out, "database_alarms=%s%s%s\n", space.is_full ? "NOSPACE" : "",
+			space.is_full && space.is_corrupt ? "," : "",
+			space.is_corrupt ? "CORRUPT" : "");
+}
+
 static void write_shard(const struct shard *shard, FILE *out)
 {
 	struct engine_counts counts = engine_counts(shard->engine);
@@ -101,6 +124,7 @@ static void write_shard(const struct shard *shard, FILE *out)
 	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\nfiles=%zu\n",
 		counts.locks, counts.holders, counts.kept, counts.waiters, shard->fenced,
 		engine_files_count(shard->engine));
+	write_space(shard->store, out);
 	engine_each_worn(shard->engine, write_worn, out);
 }
 

@@ -3,7 +3,6 @@
  * dlockctl doctor: finds what is wrong with the mount and with this machine.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "dlockctl/below.h"
+#include "dlockctl/doctor.h"
 #include "dlockctl/look.h"
 #include "dlockctl/output.h"
 #include "dlockctl/probe.h"
@@ -23,42 +23,6 @@
 
 #define YEAR_2024	1704067200
 #define DIRECTORIES_MAX 100 /* that are looked at */
-
-enum result { RESULT_OK, RESULT_WARNING, RESULT_ERROR };
-
-static const char *const result_words[] = {"ok", "warning", "error"};
-
-struct doctor {
-	const struct context *context;
-	json_t *checks;
-	size_t counts[3];
-};
-
-__attribute__((format(printf, 4, 5))) static void say(struct doctor *doctor, enum result result,
-						      const char *check, const char *format, ...)
-{
-	static const enum hue hues[] = {HUE_GREEN, HUE_YELLOW, HUE_RED};
-	bool colored = output_colored(doctor->context, STDOUT_FILENO);
-	char *text;
-	va_list arguments;
-
-	va_start(arguments, format);
-	int length = vasprintf(&text, format, arguments);
-	va_end(arguments);
-	must(length >= 0 ? text : NULL);
-	doctor->counts[result]++;
-	if (doctor->context->json) {
-		json_t *object = must(json_pack("{s:s, s:s, s:o}", "check", check, "result",
-						result_words[result], "message", text_json(text)));
-		json_array_append_new(doctor->checks, object);
-	} else {
-		char *shown = text_printable(text);
-		printf("%s%s%s: %s: %s\n", hue_begin(colored, hues[result]), result_words[result],
-		       hue_end(colored, hues[result]), check, shown);
-		free(shown);
-	}
-	free(text);
-}
 
 /* The worst that was found. */
 static enum result worst(const struct doctor *doctor)
@@ -72,219 +36,18 @@ static enum result worst(const struct doctor *doctor)
 static int check_mount(struct doctor *doctor, const char *mount, const struct probe *probe)
 {
 	if (!probe->mount_answered) {
-		say(doctor, RESULT_ERROR, "mount",
-		    "%s does not answer within %d s; end its dlockfs and start it again", mount,
-		    LOOK_LIMIT_MS / 1000);
+		doctor_say(doctor, RESULT_ERROR, "mount",
+			   "%s does not answer within %d s; end its dlockfs and start it again",
+			   mount, LOOK_LIMIT_MS / 1000);
 		return EXIT_NO_MOUNT;
 	}
 	if (probe->mount_error != 0) {
-		say(doctor, RESULT_ERROR, "mount", "%s: %s; start dlockfs again", mount,
-		    strerror(-probe->mount_error));
+		doctor_say(doctor, RESULT_ERROR, "mount", "%s: %s; start dlockfs again", mount,
+			   strerror(-probe->mount_error));
 		return status_of_errno(probe->mount_error) == EX_NOPERM ? EX_NOPERM : EXIT_NO_MOUNT;
 	}
-	say(doctor, RESULT_OK, "mount", "%s answers", mount);
+	doctor_say(doctor, RESULT_OK, "mount", "%s answers", mount);
 	return 0;
-}
-
-/* "cron: " in front of lines about the store below that prefix; nothing for the store of the mount.
- */
-static char *store_words(const char *status)
-{
-	char *prefix = tree_value(status, "prefix");
-	char *words = prefix != NULL ? must_format("%s: ", prefix) : must(strdup(""));
-	free(prefix);
-	return words;
-}
-
-static void check_session(struct doctor *doctor, const char *status)
-{
-	char *session = tree_value(status, "session"), *lease = tree_value(status, "lease_left_ms");
-	char *where = store_words(status), *store = tree_value(status, "store");
-
-	if (session == NULL)
-		say(doctor, RESULT_WARNING, "session",
-		    "%sthe status does not say whether there is one; expected a mount of this "
-		    "version of dlockfs",
-		    where);
-	else if (strcmp(session, "connected") == 0)
-		say(doctor, RESULT_OK, "session", "%sconnected%s%s%s", where,
-		    lease != NULL ? ", the lease lasts " : "", lease != NULL ? lease : "",
-		    lease != NULL ? " ms" : "");
-	else
-		say(doctor, RESULT_ERROR, "session",
-		    "%s%s: nothing is granted; see whether the servers can be reached: %s", where,
-		    session, store != NULL ? store : "those of the url");
-	free(session);
-	free(lease);
-	free(where);
-	free(store);
-}
-
-static void check_moratorium(struct doctor *doctor, const char *status)
-{
-	char *line = tree_value(status, "moratorium"), *where = store_words(status);
-	bool set_back = line != NULL && strncmp(line, "set_back", strlen("set_back")) == 0;
-
-	if (line != NULL)
-		say(doctor, set_back ? RESULT_ERROR : RESULT_WARNING, "moratorium",
-		    "%sthe store has %s: nothing is granted for now (%s)", where,
-		    set_back ? "gone back to an earlier state" : "a root that is new", line);
-	free(line);
-	free(where);
-}
-
-static void check_store(struct doctor *doctor, const char *status)
-{
-	char *store = tree_value(status, "store"), *where = store_words(status);
-	char *error = tree_value(status, "store_error"), *session = tree_value(status, "session");
-	bool connected = session == NULL || strcmp(session, "connected") == 0;
-	if (store != NULL && strncmp(store, "local", 5) == 0)
-		say(doctor, RESULT_WARNING, "store",
-		    "%sthe locks are of this host only; to share them, set url = zookeeper://... "
-		    "or "
-		    "etcd://... in [store%s] of the configuration%s",
-		    where, where[0] != '\0' ? " \"prefix\"" : "",
-		    where[0] != '\0' ? "" : ", or mount with --store and that");
-	else if (store != NULL && error != NULL)
-		say(doctor, RESULT_ERROR, "store", "%s%s; see the log of dlockfs", where, store);
-	else if (store != NULL && connected) /* else check_session() names it */
-		say(doctor, RESULT_OK, "store", "%s%s", where, store);
-	free(error);
-	free(session);
-	free(store);
-	free(where);
-}
-
-/* Other programs' locks by the same names are the least of them: locks of one host have none. */
-static void check_abilities(struct doctor *doctor, const char *status)
-{
-	static const char *const needed[] = {"queue", "shared", "ranges", "stamps"};
-	char *abilities = tree_value(status, "abilities"), *where = store_words(status);
-	bool all = true;
-
-	for (size_t i = 0; abilities != NULL && i < sizeof(needed) / sizeof(*needed); i++)
-		all = all && strstr(abilities, needed[i]) != NULL;
-	if (abilities != NULL)
-		say(doctor, all ? RESULT_OK : RESULT_WARNING, "abilities", "%sthe store has %s%s",
-		    where, abilities, all ? "" : "; calls that need another fail with ENOLCK");
-	free(abilities);
-	free(where);
-}
-
-/* Lock files that outlive close. */
-static void check_files(struct doctor *doctor, const char *status)
-{
-	char *files = tree_value(status, "files"), *where = store_words(status);
-	if (files != NULL && strcmp(files, "0") != 0)
-		say(doctor, RESULT_OK, "files", "%sthis host has made %s lock files", where, files);
-	free(files);
-	free(where);
-}
-
-static void check_fenced(struct doctor *doctor, const char *status)
-{
-	char *fenced = tree_value(status, "fenced"), *where = store_words(status);
-	if (fenced != NULL && strcmp(fenced, "0") != 0)
-		say(doctor, RESULT_WARNING, "fenced",
-		    "%s%s open files have lost their lock, and programs still have them open; end "
-		    "those",
-		    where, fenced);
-	free(fenced);
-	free(where);
-}
-
-static void say_numbers_end(struct doctor *doctor, const char *where, const char *line)
-{
-	char *name = text_decode(line, strcspn(line, " "));
-	char *number = tree_word(line, "number"), *calls = tree_word(line, "held_back");
-	char *awaits = tree_word(line, "awaits"), *since = tree_word(line, "since");
-	char age[TEXT_AGE_BYTES] = "";
-	const char *end = strcmp(awaits, "claims") == 0 ? "the claims in its queue are gone"
-			  : strcmp(awaits, "lock_delay") == 0
-				  ? "its lock_delay is over"
-				  : "the servers start them anew; locks below it may be in use";
-
-	text_age(time(NULL) - strtoll(since, NULL, 10), age);
-	say(doctor, RESULT_WARNING, "numbers",
-	    "%s%s: the numbers of its claims come to an end (%s, for %s), %s calls are held back "
-	    "until %s; see: dlockctl show",
-	    where, name, number, age, calls, end);
-	free(name);
-	free(number);
-	free(calls);
-	free(awaits);
-	free(since);
-}
-
-static void check_numbers(struct doctor *doctor, const char *status)
-{
-	static const char key[] = "numbers_end=";
-	char *where = store_words(status);
-
-	while (*status != '\0' && *status != '\n') {
-		size_t bytes = strcspn(status, "\n");
-		if (strncmp(status, key, strlen(key)) == 0) {
-			char *line = must(strndup(status + strlen(key), bytes - strlen(key)));
-			say_numbers_end(doctor, where, line);
-			free(line);
-		}
-		status += bytes + (status[bytes] == '\n');
-	}
-	free(where);
-}
-
-/* Programs that take the file itself for the lock. */
-static void check_brief_opens(struct doctor *doctor, const char *status)
-{
-	char *line = tree_value(status, "brief_open");
-
-	if (line == NULL)
-		return;
-	char *name = text_decode(line, strcspn(line, " "));
-	char *pid = tree_word(line, "pid"), *command = tree_word(line, "command");
-	char *shown = text_decode(command, strlen(command)), *count = tree_word(line, "count");
-	say(doctor, RESULT_WARNING, "style",
-	    "%s: process %s (%s) has made the file by an exclusive open and closed it at once, "
-	    "which released the lock (%s such opens); if the file itself is to be the lock, set "
-	    "style = file",
-	    name, pid, shown, count);
-	free(name);
-	free(pid);
-	free(command);
-	free(shown);
-	free(count);
-	free(line);
-}
-
-static void check_status(struct doctor *doctor, const struct probe *probe)
-{
-	if (!probe->file_answered) {
-		say(doctor, RESULT_ERROR, "status", "no answer within %d s; start dlockfs again",
-		    LOOK_LIMIT_MS / 1000);
-		return;
-	}
-	if (probe->file_error != 0) {
-		say(doctor, RESULT_ERROR, "status",
-		    ".dlockfs/status: %s; expected a mount of this version of dlockfs",
-		    strerror(-probe->file_error));
-		return;
-	}
-	for (const char *status = probe->text; status != NULL; status = tree_next_block(status)) {
-		check_store(doctor, status);
-		check_abilities(doctor, status);
-		check_session(doctor, status);
-		check_moratorium(doctor, status);
-		check_fenced(doctor, status);
-		check_files(doctor, status);
-		check_numbers(doctor, status);
-	}
-	check_brief_opens(doctor, probe->text);
-	char *waits = tree_value(probe->text, "exclusive_open_waits");
-	if (waits != NULL && strcmp(waits, "no") == 0)
-		say(doctor, RESULT_WARNING, "kernel",
-		    "exclusive open does not wait here, it fails with EEXIST; use Linux 5.7 or "
-		    "later");
-	free(waits);
 }
 
 /* No lock depends on this clock, but the ages that people see do. */
@@ -294,14 +57,15 @@ static void check_clock(struct doctor *doctor)
 	int state = adjtimex(&clock);
 
 	if (time(NULL) < YEAR_2024)
-		say(doctor, RESULT_ERROR, "clock",
-		    "the clock is years behind; ages of locks are wrong, set it");
+		doctor_say(doctor, RESULT_ERROR, "clock",
+			   "the clock is years behind; ages of locks are wrong, set it");
 	else if (state == TIME_ERROR || (clock.status & STA_UNSYNC) != 0)
-		say(doctor, RESULT_WARNING, "clock",
-		    "nobody synchronises the clock; ages of locks may be wrong, locks are not "
-		    "affected");
+		doctor_say(
+			doctor, RESULT_WARNING, "clock",
+			"nobody synchronises the clock; ages of locks may be wrong, locks are not "
+			"affected");
 	else
-		say(doctor, RESULT_OK, "clock", "synchronised");
+		doctor_say(doctor, RESULT_OK, "clock", "synchronised");
 }
 
 /* The number in a file of /proc/sys; -1 if this kernel does not have it. */
@@ -327,20 +91,22 @@ static void check_kernel(struct doctor *doctor, const struct probe *probe)
 		char *path = must_format("/proc/sys/fs/fuse/%s", timeouts[i]);
 		long seconds = read_number(path);
 		if (seconds > 0)
-			say(doctor, RESULT_ERROR, "kernel",
-			    "fs.fuse.%s is %ld: a call that waits so long ends the whole mount; "
-			    "set "
-			    "it to 0",
-			    timeouts[i], seconds);
+			doctor_say(doctor, RESULT_ERROR, "kernel",
+				   "fs.fuse.%s is %ld: a call that waits so long ends the whole "
+				   "mount; "
+				   "set "
+				   "it to 0",
+				   timeouts[i], seconds);
 		free(path);
 	}
 	if ((probe->mode & S_ISVTX) != 0 && read_number("/proc/sys/fs/protected_regular") > 0)
-		say(doctor, RESULT_ERROR, "kernel",
-		    "the root of the mount is sticky, and fs.protected_regular then refuses files "
-		    "of other users; chmod -t it");
+		doctor_say(doctor, RESULT_ERROR, "kernel",
+			   "the root of the mount is sticky, and fs.protected_regular then refuses "
+			   "files "
+			   "of other users; chmod -t it");
 	if (before == doctor->counts[RESULT_OK] + doctor->counts[RESULT_WARNING] +
 			      doctor->counts[RESULT_ERROR])
-		say(doctor, RESULT_OK, "kernel", "no harmful setting");
+		doctor_say(doctor, RESULT_OK, "kernel", "no harmful setting");
 }
 
 static char *command_of(long pid)
@@ -392,14 +158,15 @@ static void check_directories(struct doctor *doctor, const struct probe *probe)
 
 	for (; next_lock(locks, probe->device, &lock); found++) {
 		char *command = command_of(lock.pid);
-		say(doctor, RESULT_WARNING, "directories",
-		    "process %ld %s has locked a directory of the mount: that lock is of this host "
-		    "only; lock a file",
-		    lock.pid, command);
+		doctor_say(doctor, RESULT_WARNING, "directories",
+			   "process %ld %s has locked a directory of the mount: that lock is of "
+			   "this host "
+			   "only; lock a file",
+			   lock.pid, command);
 		free(command);
 	}
 	if (locks != NULL && found == 0)
-		say(doctor, RESULT_OK, "directories", "none is locked");
+		doctor_say(doctor, RESULT_OK, "directories", "none is locked");
 	if (locks != NULL)
 		fclose(locks);
 }
@@ -416,10 +183,11 @@ static size_t check_locks_below(struct doctor *doctor, const struct below *below
 		if (name == NULL)
 			continue;
 		char *command = command_of(lock.pid);
-		say(doctor, RESULT_ERROR, "below",
-		    "process %ld %s has locked %s in the folder below the mount, and excludes "
-		    "nobody in the mount; end it",
-		    lock.pid, command, strcmp(name, ".") == 0 ? "a directory" : name);
+		doctor_say(
+			doctor, RESULT_ERROR, "below",
+			"process %ld %s has locked %s in the folder below the mount, and excludes "
+			"nobody in the mount; end it",
+			lock.pid, command, strcmp(name, ".") == 0 ? "a directory" : name);
 		free(command);
 		found++;
 	}
@@ -437,14 +205,14 @@ static void check_below(struct doctor *doctor, const char *mount)
 		return;
 	size_t locks = check_locks_below(doctor, &below);
 	if (below.protection == BELOW_WRITABLE)
-		say(doctor, RESULT_WARNING, "below",
-		    "without the mount programs can lock files in %s, on this host only; "
-		    "unmount it, and chattr +i it",
-		    mount);
+		doctor_say(doctor, RESULT_WARNING, "below",
+			   "without the mount programs can lock files in %s, on this host only; "
+			   "unmount it, and chattr +i it",
+			   mount);
 	else if (locks == 0)
-		say(doctor, RESULT_OK, "below",
-		    "without the mount nobody%s can lock files in its folder",
-		    below.protection == BELOW_READ_ONLY ? " but root" : "");
+		doctor_say(doctor, RESULT_OK, "below",
+			   "without the mount nobody%s can lock files in its folder",
+			   below.protection == BELOW_READ_ONLY ? " but root" : "");
 	below_finish(&below);
 }
 
@@ -458,15 +226,17 @@ static bool check_names_in(struct doctor *doctor, const char *mount, const char 
 	char *directory = must_format("%s%s%s", mount, name[0] != '\0' ? "/" : "", name);
 
 	if (error == LOOK_NO_ANSWER)
-		say(doctor, RESULT_ERROR, "names",
-		    "nobody can make a name in %s: a process that stalls there keeps the kernel's "
-		    "lock of "
-		    "the directory; find it with ps -eo pid,stat,wchan:30,args, and end what it "
-		    "waits for",
-		    directory);
+		doctor_say(doctor, RESULT_ERROR, "names",
+			   "nobody can make a name in %s: a process that stalls there keeps the "
+			   "kernel's "
+			   "lock of "
+			   "the directory; find it with ps -eo pid,stat,wchan:30,args, and end "
+			   "what it "
+			   "waits for",
+			   directory);
 	else if (error != 0 && error != -EACCES && error != -EROFS)
-		say(doctor, RESULT_WARNING, "names", "no name can be made in %s: %s", directory,
-		    look_words(error));
+		doctor_say(doctor, RESULT_WARNING, "names", "no name can be made in %s: %s",
+			   directory, look_words(error));
 	free(directory);
 	return error == 0;
 }
@@ -487,7 +257,7 @@ static void check_names(struct doctor *doctor, const char *mount)
 		name += strlen(name) + 1;
 	}
 	if (may && before == doctor->counts[RESULT_WARNING] + doctor->counts[RESULT_ERROR])
-		say(doctor, RESULT_OK, "names", "can be made");
+		doctor_say(doctor, RESULT_OK, "names", "can be made");
 	free(names);
 }
 
@@ -528,7 +298,7 @@ static int examine(struct doctor *doctor, const char *mount)
 			    strerror(-error));
 	int status = check_mount(doctor, mount, &probe);
 	if (status == 0) {
-		check_status(doctor, &probe);
+		doctor_check_status(doctor, &probe);
 		check_directories(doctor, &probe);
 		check_names(doctor, mount);
 		check_below(doctor, mount);
@@ -541,7 +311,7 @@ static int examine(struct doctor *doctor, const char *mount)
 		json_t *checks = json_incref(doctor->checks);
 		int failed = print_json(must(
 			json_pack("{s:o, s:s, s:o, s:o, s:o}", "mount", text_json(mount), "result",
-				  result_words[worst(doctor)], "checks", checks, "status",
+				  doctor_words[worst(doctor)], "checks", checks, "status",
 				  status_json(probe.text), "stores", stores_json(probe.text))));
 		status = failed != 0 ? failed : status;
 	}

@@ -10,7 +10,7 @@ static const char *const operation_names[STORE_OPERATIONS] = {
 	[STORE_WATCH] = "watch",   [STORE_WITHDRAW] = "withdraw", [STORE_PROVE] = "prove",
 	[STORE_LOOK] = "look",	   [STORE_READ] = "read",	  [STORE_WRITE] = "write",
 	[STORE_REMOVE] = "remove", [STORE_TOUCH] = "touch",	  [STORE_MARK] = "mark",
-	[STORE_FILES] = "files",   [STORE_ALTER] = "alter",
+	[STORE_FILES] = "files",   [STORE_ALTER] = "alter",	  [STORE_TIDY] = "tidy",
 };
 
 static const char *const failure_names[STORE_FAILURES] = {

@@ -23,6 +23,7 @@ enum store_operation {
 	STORE_FILES,
 	STORE_ALTER,
 	STORE_TOUCH,
+	STORE_TIDY,
 	STORE_OPERATIONS
 };
 

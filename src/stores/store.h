@@ -251,6 +251,17 @@ struct store_step {
 	uint32_t version;
 };
 
+/* How full the service is, as it has said lately. Numbers that are not known are negative. */
+struct store_space {
+	int64_t names;	      /* locks and directories directly below the root */
+	int64_t bytes;	      /* the database of a server, */
+	int64_t bytes_in_use; /* what of it is not free, */
+	int64_t quota_bytes;  /* and how large it may become; */
+	bool is_default;      /* the server did not say: that is what it is unless set otherwise */
+	bool is_full;	      /* the service takes no more, until somebody ends that; */
+	bool is_corrupt;      /* its servers do not agree; both false if not known */
+};
+
 struct store; /* every store's own struct begins with `const struct store_ops *ops` */
 
 /* The proof that whoever has lost what goes by a call was told before it: only the engine can give
@@ -391,6 +402,10 @@ struct store_ops {
 	 * is known to be wrong. */
 	const char *(*trouble)(struct store *store);
 
+	/* What the service has said of its space, which the store asks for now and then. NULL in a
+	 * store that has no service. O(1). */
+	void (*space)(const struct store *store, struct store_space *ret);
+
 	/* The session, if another process can go on with it in place of this one, which must then
 	 * end without close(): a number that no other session has, and that read() tells of what
 	 * ends with it; 0: there is none.
@@ -411,6 +426,13 @@ struct store_ops {
 	void (*save_claims)(const struct store *store, FILE *out);
 	int (*restore_claims)(struct store *store, struct state_reader *in);
 	void (*keep_claims)(struct store *store, struct state_journal *journal, uint64_t place);
+
+	/* Does what is due by clock_now_ms() and has nothing to do with claims, such as taking away
+	 * from the servers what nobody uses any more, without waiting for anything; and when that
+	 * is to be called again: INT64_MAX, not before something else has happened. Both are NULL
+	 * in a store that has nothing of that kind, or sees to it in dispatch(). */
+	void (*tend)(struct store *store, int64_t now_ms);
+	int64_t (*tend_ms)(const struct store *store);
 
 	/* It counts in the statistics that it was opened with. */
 	bool has_statistics;

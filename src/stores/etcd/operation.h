@@ -3,8 +3,8 @@
  * The inside of the etcd store, for its own files: store.c (the table), session.c (leases, and what
  * is told of them), epoch.c, operation.c (how operations go to the servers and come back), batch.c
  * (which of them share a transaction), slots.c (which keys are in use), place.c, withdraw.c,
- * queue.c (list), claim.c (amend, mark, prove), watch.c, look.c, files.c and names.c. The form of
- * transactions is in transaction.h.
+ * space.c, queue.c (list), claim.c (amend, mark, prove), watch.c, look.c, files.c and names.c. The
+ * form of transactions is in transaction.h.
  *
  * An operation is a transaction of etcd (KV.Txn), or a part of one that it shares with others of
  * its kind (batch.c); reads are transactions without writes, so they are linearizable. Requests on
@@ -178,6 +178,10 @@ struct store_etcd {
 	int64_t retry_ms;    /* when to try again what was refused; INT64_MAX: not */
 	const char *trouble; /* a constant; NULL: none is known */
 	char server[64];     /* "" if there is no connection */
+
+	struct store_space space; /* as it was told last */
+	bool asks_space;	  /* it is being asked for, */
+	int64_t space_ms;	  /* or then; INT64_MAX: there was no connection yet */
 
 	/* Operations */
 	struct lane *lanes;	  /* by path */
@@ -362,6 +366,17 @@ bool etcd_keeper_is_member(struct store_etcd *store, const Etcd__LeaseKeepAliveR
  * asked was dropped; and when that is due, by clock_now_ms() (INT64_MAX: never). */
 void etcd_term_on_time(struct store_etcd *store, int64_t now_ms);
 int64_t etcd_term_next_ms(const struct store_etcd *store);
+
+/* space.c */
+
+void etcd_space_init(struct store_etcd *store);
+/* There is a connection. */
+void etcd_space_connected(struct store_etcd *store);
+/* Asks for the space when that is due; and when it is. */
+void etcd_space_on_time(struct store_etcd *store, int64_t now_ms);
+int64_t etcd_space_next_ms(const struct store_etcd *store);
+/* space() of the table. */
+void etcd_space(const struct store *base, struct store_space *ret);
 
 /* epoch.c */
 

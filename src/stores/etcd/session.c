@@ -497,9 +497,8 @@ static int64_t next_keep_ms(const struct store_etcd *store)
 int64_t etcd_session_next_ms(const struct store_etcd *store)
 {
 	const int64_t times_ms[] = {
-		next_keep_ms(store),
-		etcd_watches_next_ms(store),
-		etcd_term_next_ms(store),
+		next_keep_ms(store),	  etcd_watches_next_ms(store),
+		etcd_term_next_ms(store), etcd_space_next_ms(store),
 		store->seek_ms,
 	};
 	int64_t next_ms = store->retry_ms;
@@ -529,6 +528,7 @@ void etcd_session_on_time(struct store_etcd *store)
 	}
 	etcd_term_on_time(store, now_ms);
 	etcd_watches_on_time(store, now_ms);
+	etcd_space_on_time(store, now_ms);
 }
 
 /* The connection */
@@ -538,6 +538,7 @@ void etcd_session_connected(struct store_etcd *store, const char *server)
 	snprintf(store->server, sizeof(store->server), "%s", server);
 	etcd_leader_begin(&store->leader);
 	etcd_seek_connected(store);
+	etcd_space_connected(store);
 	begin(store);
 }
 

@@ -256,6 +256,7 @@ static const struct store_ops store_etcd_ops = {
 	.renew = renew,
 	.describe = describe,
 	.trouble = trouble,
+	.space = etcd_space,
 	.settle = etcd_settle,
 	.session = session,
 	.seen = seen,
@@ -337,6 +338,7 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 	store->root = strdup(options->url->root);
 	etcd_lease_begin(&store->lease, 0);
 	etcd_leader_begin(&store->leader);
+	etcd_space_init(store);
 	if (!store->servers || !store->root ||
 	    store_access_copy(&store->own_access, options->access) < 0)
 		goto fail;

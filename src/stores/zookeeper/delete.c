@@ -137,6 +137,7 @@ static void conclude_withdraw(struct operation *operation)
 		code = operation->marker_code;
 	if (code != ZNONODE)
 		error = operation_error(operation, code, "cannot delete");
+	zookeeper_idle_use(store, operation->path);
 	if (!error && operation_wears_out_counter(operation->order)) {
 		/* Fails, harmlessly, as long as there are other claims. */
 		*operation_cut(operation->path, 1) = '\0';

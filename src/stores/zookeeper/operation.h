@@ -2,8 +2,8 @@
  *
  * The inside of the ZooKeeper store, for its own files: store.c (the table and amend()),
  * connection.c (what is told of the session), place.c, delete.c, list.c, watch.c, mark.c, prove.c,
- * look.c and files.c (the others), root.c (the znode above all), seek.c (links) and operation.c
- * (what they share).
+ * look.c and files.c (the others), idle.c and space.c (what nobody asks for), root.c (the znode
+ * above all), seek.c (links) and operation.c (what they share).
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
@@ -23,6 +23,7 @@
 #include <uthash.h>
 
 #include "base/log_limit.h"
+#include "base/rate.h"
 #include "claim/znode_path.h"
 #include "stores/statistics.h"
 #include "stores/store.h"
@@ -44,6 +45,7 @@ struct seeker;
 struct prove;	/* prove.c */
 struct renewal; /* renew.c */
 struct above;	/* above.c */
+struct idle;	/* idle.c */
 
 /* A claim and its companion, for requests about both; and the memory to which the client library
  * writes until they are answered. */
@@ -91,6 +93,7 @@ struct operation {
 	unsigned retries;
 	unsigned containers; /* how many containers to create with it: the lock's own, and some
 				above it */
+	atomic_uint made;    /* which of these were made by it: a bit for each depth */
 	int top_code;	     /* of the first of them */
 	atomic_int container_code; /* why one of them could not be created, or ZOK */
 	bool put_off;		   /* it is not placed, see above.c */
@@ -130,6 +133,16 @@ struct operation {
 	struct operation *same; /* more of the same path, or more watches that are lost */
 };
 
+/* Containers that this host has made (idle.c). */
+struct idle_set {
+	struct idle *by_path;
+	struct idle *due;    /* those that nobody may use, the one without use for longest first */
+	struct idle *busy;   /* the others */
+	struct rate removed; /* how often that was done, */
+	int64_t next_ms;     /* and when it may be done next */
+	uint64_t generation; /* of the session that they are known in */
+};
+
 struct store_zookeeper {
 	struct store store; /* first */
 	const struct store_events *events;
@@ -164,6 +177,10 @@ struct store_zookeeper {
 	struct operation *attentions;	    /* set up, by path */
 	size_t unclaimed;    /* watches on znodes that are named like claims and are none */
 	struct above *above; /* the containers above locks, by path */
+	struct idle_set idle;
+	int64_t root_names;    /* directly below the root, as was read last; -1: not known */
+	bool asks_names;       /* that is being read, */
+	int64_t next_names_ms; /* or then, by clock_now_ms(); 0: not planned yet */
 
 	struct log_limit refusals; /* limits their messages in the log */
 
@@ -330,7 +347,22 @@ bool zookeeper_renew_queue(struct operation *operation, void (*send)(struct oper
  * anew. */
 bool zookeeper_puts_off(struct operation *operation);
 
-/* At the end of the store. */
+/* idle.c: the containers that the operation has made, between the root, which stays, and the claim,
+ * which are so deep, are to be removed when they are idle; a claim of that path has come or gone;
+ * and its parts of tend() and tend_ms() of the table. */
+#define ZOOKEEPER_MADE_LEVELS 32
+void zookeeper_idle_note(struct operation *operation, unsigned depth, unsigned root);
+void zookeeper_idle_use(struct store_zookeeper *store, const char *path);
+void zookeeper_idle_tend(struct store_zookeeper *store, int64_t now_ms);
+int64_t zookeeper_idle_tend_ms(const struct store_zookeeper *store);
+
+/* space.c: their parts of tend() and tend_ms(), and space(), of the table. */
+void zookeeper_space_tend(struct store_zookeeper *store, int64_t now_ms);
+int64_t zookeeper_space_tend_ms(const struct store_zookeeper *store);
+void zookeeper_space(const struct store *base, struct store_space *ret);
+
+/* Each at the end of the store. */
+void zookeeper_idle_free(struct store_zookeeper *store);
 void zookeeper_above_free(struct store_zookeeper *store);
 
 /* MESSAGE_QUEUE: reports the change to those who attend to the queue. */

@@ -60,10 +60,30 @@ static void on_pair_created(int code, const void *data)
 	operation_answered(operation);
 }
 
+static unsigned depth(const char *path)
+{
+	unsigned components = 0;
+
+	for (; *path; path++)
+		if (*path == '/')
+			components++;
+	return components;
+}
+
+static void note_made(struct operation *operation, const char *path)
+{
+	unsigned level = depth(path);
+
+	if (level < ZOOKEEPER_MADE_LEVELS)
+		atomic_fetch_or(&operation->made, 1U << level);
+}
+
 static void on_container_created(int code, const char *path, const void *data)
 {
 	struct operation *operation = (struct operation *)data;
 
+	if (code == ZOK && path)
+		note_made(operation, path);
 	if (code != ZOK && code != ZNODEEXISTS && code != ZNONODE)
 		operation->container_code = code;
 	operation_answered(operation);
@@ -75,16 +95,6 @@ static void on_top_created(int code, const char *path, const void *data)
 
 	operation->top_code = code;
 	on_container_created(code, path, data);
-}
-
-static unsigned depth(const char *path)
-{
-	unsigned components = 0;
-
-	for (; *path; path++)
-		if (*path == '/')
-			components++;
-	return components;
 }
 
 static void create_claim(struct operation *operation)
@@ -243,6 +253,11 @@ static void conclude_place(struct operation *operation)
 		 claim_name_number(operation->order));
 	if (!error && operation->list && operation->list_code == ZOK)
 		entries = parse_queue(operation, &count);
+	if (operation->containers > 0)
+		zookeeper_idle_note(operation, depth(operation->path),
+				    depth(operation->store->root));
+	else
+		zookeeper_idle_use(operation->store, operation->path);
 	if (!error && operation->containers > 0)
 		operation->store->trouble = NULL;
 	operation_note_end(operation, error);

@@ -319,6 +319,21 @@ static const char *store_zookeeper_trouble(struct store *base)
 	return from_store(base)->trouble;
 }
 
+static void tend(struct store *base, int64_t now_ms)
+{
+	zookeeper_idle_tend(from_store(base), now_ms);
+	zookeeper_space_tend(from_store(base), now_ms);
+}
+
+static int64_t tend_ms(const struct store *base)
+{
+	const struct store_zookeeper *store = (const struct store_zookeeper *)base;
+	int64_t idle_ms = zookeeper_idle_tend_ms(store);
+	int64_t space_ms = zookeeper_space_tend_ms(store);
+
+	return idle_ms < space_ms ? idle_ms : space_ms;
+}
+
 static void free_store(struct store_zookeeper *store)
 {
 	seeker_destroy(store->seeker);
@@ -341,6 +356,7 @@ static void finish_store(void *context)
 
 	zookeeper_forget_watches(store);
 	zookeeper_above_free(store);
+	zookeeper_idle_free(store);
 	HASH_CLEAR(hh, store->attentions);
 	while ((message = messages)) {
 		DL_DELETE(messages, message);
@@ -430,8 +446,11 @@ static const struct store_ops store_zookeeper_ops = {
 	.alter = zookeeper_alter,
 	.nudge = zookeeper_nudge,
 	.renew = zookeeper_renew,
+	.tend = tend,
+	.tend_ms = tend_ms,
 	.describe = store_zookeeper_describe,
 	.trouble = store_zookeeper_trouble,
+	.space = zookeeper_space,
 	.settle = zookeeper_settle,
 	.session = store_zookeeper_session,
 	.seen = store_zookeeper_seen,
@@ -493,6 +512,7 @@ static int store_zookeeper_open(const struct store_options *options,
 	store->refusal = store_access_has_identity(options->access) ? not_accepted : not_told;
 	store->told = STORE_SUSPENDED;
 	store->poll = -1;
+	store->root_names = -1;
 	lease_begin(&store->lease, 0, clock_now_ms()); /* no session of the store is older */
 	store->servers = zookeeper_servers_show(options->url->servers);
 	store->root = strdup(options->url->root);

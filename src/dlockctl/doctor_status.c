@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What dlockctl doctor makes of the mount's file status.
+ */
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "dlockctl/doctor.h"
+#include "dlockctl/look.h"
+#include "dlockctl/text.h"
+#include "dlockctl/tree.h"
+
+#define FULL_PERCENT 80	    /* of the quota: from there on it is time to do something */
+#define NAMES_MANY   100000 /* a list of them has some megabytes, which not every client reads */
+
+/* "cron: " in front of lines about the store below that prefix; nothing for the store of the mount.
+ */
+static char *store_words(const char *status)
+{
+	char *prefix = tree_value(status, "prefix");
+	char *words = prefix != NULL ? must_format("%s: ", prefix) : must(strdup(""));
+	free(prefix);
+	return words;
+}
+
+static void check_session(struct doctor *doctor, const char *status)
+{
+	char *session = tree_value(status, "session"), *lease = tree_value(status, "lease_left_ms");
+	char *where = store_words(status), *store = tree_value(status, "store");
+
+	if (session == NULL)
+		doctor_say(
+			doctor, RESULT_WARNING, "session",
+			"%sthe status does not say whether there is one; expected a mount of this "
+			"version of dlockfs",
+			where);
+	else if (strcmp(session, "connected") == 0)
+		doctor_say(doctor, RESULT_OK, "session", "%sconnected%s%s%s", where,
+			   lease != NULL ? ", the lease lasts " : "", lease != NULL ? lease : "",
+			   lease != NULL ? " ms" : "");
+	else
+		doctor_say(doctor, RESULT_ERROR, "session",
+			   "%s%s: nothing is granted; see whether the servers can be reached: %s",
+			   where, session, store != NULL ? store : "those of the url");
+	free(session);
+	free(lease);
+	free(where);
+	free(store);
+}
+
+static void check_moratorium(struct doctor *doctor, const char *status)
+{
+	char *line = tree_value(status, "moratorium"), *where = store_words(status);
+	bool set_back = line != NULL && strncmp(line, "set_back", strlen("set_back")) == 0;
+
+	if (line != NULL)
+		doctor_say(doctor, set_back ? RESULT_ERROR : RESULT_WARNING, "moratorium",
+			   "%sthe store has %s: nothing is granted for now (%s)", where,
+			   set_back ? "gone back to an earlier state" : "a root that is new", line);
+	free(line);
+	free(where);
+}
+
+static void check_store(struct doctor *doctor, const char *status)
+{
+	char *store = tree_value(status, "store"), *where = store_words(status);
+	char *error = tree_value(status, "store_error"), *session = tree_value(status, "session");
+	bool connected = session == NULL || strcmp(session, "connected") == 0;
+	if (store != NULL && strncmp(store, "local", 5) == 0)
+		doctor_say(doctor, RESULT_WARNING, "store",
+			   "%sthe locks are of this host only; to share them, set url = "
+			   "zookeeper://... "
+			   "or "
+			   "etcd://... in [store%s] of the configuration%s",
+			   where, where[0] != '\0' ? " \"prefix\"" : "",
+			   where[0] != '\0' ? "" : ", or mount with --store and that");
+	else if (store != NULL && error != NULL)
+		doctor_say(doctor, RESULT_ERROR, "store", "%s%s; see the log of dlockfs", where,
+			   store);
+	else if (store != NULL && connected) /* else check_session() names it */
+		doctor_say(doctor, RESULT_OK, "store", "%s%s", where, store);
+	free(error);
+	free(session);
+	free(store);
+	free(where);
+}
+
+/* Other programs' locks by the same names are the least of them: locks of one host have none. */
+static void check_abilities(struct doctor *doctor, const char *status)
+{
+	static const char *const needed[] = {"queue", "shared", "ranges", "stamps"};
+	char *abilities = tree_value(status, "abilities"), *where = store_words(status);
+	bool all = true;
+
+	for (size_t i = 0; abilities != NULL && i < sizeof(needed) / sizeof(*needed); i++)
+		all = all && strstr(abilities, needed[i]) != NULL;
+	if (abilities != NULL)
+		doctor_say(doctor, all ? RESULT_OK : RESULT_WARNING, "abilities",
+			   "%sthe store has %s%s", where, abilities,
+			   all ? "" : "; calls that need another fail with ENOLCK");
+	free(abilities);
+	free(where);
+}
+
+/* Lock files that outlive close. */
+static void check_files(struct doctor *doctor, const char *status)
+{
+	char *files = tree_value(status, "files"), *where = store_words(status);
+	if (files != NULL && strcmp(files, "0") != 0)
+		doctor_say(doctor, RESULT_OK, "files", "%sthis host has made %s lock files", where,
+			   files);
+	free(files);
+	free(where);
+}
+
+static void check_fenced(struct doctor *doctor, const char *status)
+{
+	char *fenced = tree_value(status, "fenced"), *where = store_words(status);
+	if (fenced != NULL && strcmp(fenced, "0") != 0)
+		doctor_say(doctor, RESULT_WARNING, "fenced",
+			   "%s%s open files have lost their lock, and programs still have them "
+			   "open; end "
+			   "those",
+			   where, fenced);
+	free(fenced);
+	free(where);
+}
+
+/* A number of the status; -1: it has none. */
+static long long number_of(const char *status, const char *key)
+{
+	char *value = tree_value(status, key);
+	long long number;
+
+	if (value == NULL || !parse_number(value, 0, LLONG_MAX, &number))
+		number = -1;
+	free(value);
+	return number;
+}
+
+static bool value_has(const char *status, const char *key, const char *part)
+{
+	char *value = tree_value(status, key);
+	bool has = value != NULL && strstr(value, part) != NULL;
+	free(value);
+	return has;
+}
+
+/* What the database is without what is free in it says whether a compaction would help. */
+static void check_database(struct doctor *doctor, const char *status, const char *where)
+{
+	long long bytes = number_of(status, "database_bytes");
+	long long used = number_of(status, "database_used_bytes");
+	long long quota = number_of(status, "database_quota_bytes");
+	const char *of = value_has(status, "database_quota", "default")
+				 ? "etcd's default quota (this server does not tell its own)"
+				 : "its quota";
+	long long full = quota / 100 * FULL_PERCENT;
+
+	if (bytes < 0 || quota < 0)
+		return;
+	if (bytes < full)
+		doctor_say(doctor, RESULT_OK, "space", "%sthe database has %lld of %lld MiB, %s",
+			   where, bytes >> 20, quota >> 20, of);
+	else if (used >= full)
+		doctor_say(doctor, RESULT_WARNING, "space",
+			   "%sthe database has %lld of %lld MiB, %s, and %lld of them are in use: "
+			   "when it is full nothing can be locked on any host; compact it now "
+			   "(etcdctl compact), and set auto-compaction-mode: periodic and a short "
+			   "auto-compaction-retention in all members",
+			   where, bytes >> 20, quota >> 20, of, used >> 20);
+	else
+		doctor_say(doctor, RESULT_WARNING, "space",
+			   "%sthe file of the database has %lld of %lld MiB, %s, but only %lld of "
+			   "them are in use: it is compacted, and may become smaller by etcdctl "
+			   "defrag, one member after the other",
+			   where, bytes >> 20, quota >> 20, of, used >> 20);
+}
+
+static void check_space(struct doctor *doctor, const char *status)
+{
+	long long names = number_of(status, "root_names");
+	char *where = store_words(status);
+
+	if (value_has(status, "database_alarms", "NOSPACE"))
+		doctor_say(doctor, RESULT_ERROR, "space",
+			   "%sthe alarm NOSPACE is on: nothing can be locked on any host; etcdctl "
+			   "compact, etcdctl defrag for each member, etcdctl alarm disarm",
+			   where);
+	if (value_has(status, "database_alarms", "CORRUPT"))
+		doctor_say(doctor, RESULT_ERROR, "space",
+			   "%sthe alarm CORRUPT is on: members do not agree about what is locked; "
+			   "replace the member that etcdctl alarm list names",
+			   where);
+	check_database(doctor, status, where);
+	if (names >= NAMES_MANY)
+		doctor_say(doctor, RESULT_WARNING, "space",
+			   "%s%lld znodes stand directly below the root; see that the servers "
+			   "remove idle containers",
+			   where, names);
+	else if (names >= 0)
+		doctor_say(doctor, RESULT_OK, "space",
+			   "%s%lld znodes stand directly below the root; of all znodes only the "
+			   "servers tell the number: srvr",
+			   where, names);
+	free(where);
+}
+
+static void say_numbers_end(struct doctor *doctor, const char *where, const char *line)
+{
+	char *name = text_decode(line, strcspn(line, " "));
+	char *number = tree_word(line, "number"), *calls = tree_word(line, "held_back");
+	char *awaits = tree_word(line, "awaits"), *since = tree_word(line, "since");
+	char age[TEXT_AGE_BYTES] = "";
+	const char *end = strcmp(awaits, "claims") == 0 ? "the claims in its queue are gone"
+			  : strcmp(awaits, "lock_delay") == 0
+				  ? "its lock_delay is over"
+				  : "the servers start them anew; locks below it may be in use";
+
+	text_age(time(NULL) - strtoll(since, NULL, 10), age);
+	doctor_say(doctor, RESULT_WARNING, "numbers",
+		   "%s%s: the numbers of its claims come to an end (%s, for %s), %s calls are held "
+		   "back "
+		   "until %s; see: dlockctl show",
+		   where, name, number, age, calls, end);
+	free(name);
+	free(number);
+	free(calls);
+	free(awaits);
+	free(since);
+}
+
+static void check_numbers(struct doctor *doctor, const char *status)
+{
+	static const char key[] = "numbers_end=";
+	char *where = store_words(status);
+
+	while (*status != '\0' && *status != '\n') {
+		size_t bytes = strcspn(status, "\n");
+		if (strncmp(status, key, strlen(key)) == 0) {
+			char *line = must(strndup(status + strlen(key), bytes - strlen(key)));
+			say_numbers_end(doctor, where, line);
+			free(line);
+		}
+		status += bytes + (status[bytes] == '\n');
+	}
+	free(where);
+}
+
+/* Programs that take the file itself for the lock. */
+static void check_brief_opens(struct doctor *doctor, const char *status)
+{
+	char *line = tree_value(status, "brief_open");
+
+	if (line == NULL)
+		return;
+	char *name = text_decode(line, strcspn(line, " "));
+	char *pid = tree_word(line, "pid"), *command = tree_word(line, "command");
+	char *shown = text_decode(command, strlen(command)), *count = tree_word(line, "count");
+	doctor_say(
+		doctor, RESULT_WARNING, "style",
+		"%s: process %s (%s) has made the file by an exclusive open and closed it at once, "
+		"which released the lock (%s such opens); if the file itself is to be the lock, "
+		"set "
+		"style = file",
+		name, pid, shown, count);
+	free(name);
+	free(pid);
+	free(command);
+	free(shown);
+	free(count);
+	free(line);
+}
+
+void doctor_check_status(struct doctor *doctor, const struct probe *probe)
+{
+	if (!probe->file_answered) {
+		doctor_say(doctor, RESULT_ERROR, "status",
+			   "no answer within %d s; start dlockfs again", LOOK_LIMIT_MS / 1000);
+		return;
+	}
+	if (probe->file_error != 0) {
+		doctor_say(doctor, RESULT_ERROR, "status",
+			   ".dlockfs/status: %s; expected a mount of this version of dlockfs",
+			   strerror(-probe->file_error));
+		return;
+	}
+	for (const char *status = probe->text; status != NULL; status = tree_next_block(status)) {
+		check_store(doctor, status);
+		check_abilities(doctor, status);
+		check_session(doctor, status);
+		check_moratorium(doctor, status);
+		check_fenced(doctor, status);
+		check_files(doctor, status);
+		check_space(doctor, status);
+		check_numbers(doctor, status);
+	}
+	check_brief_opens(doctor, probe->text);
+	char *waits = tree_value(probe->text, "exclusive_open_waits");
+	if (waits != NULL && strcmp(waits, "no") == 0)
+		doctor_say(
+			doctor, RESULT_WARNING, "kernel",
+			"exclusive open does not wait here, it fails with EEXIST; use Linux 5.7 or "
+			"later");
+	free(waits);
+}

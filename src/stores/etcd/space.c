@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * space() of the etcd store: the member that there is a connection to is asked for its status,
+ * which it answers by itself, without the others, to everybody, and also while it takes no keys.
+ * With the errors of the status it tells the alarms of the cluster (maintenance.go: Status() adds
+ * the text of each, "memberID:1 alarm:NOSPACE "), so that no request about alarms is needed, which
+ * would go through the quorum. Loop thread only.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "stores/etcd/operation.h"
+
+#define STATUS "/etcdserverpb.Maintenance/Status"
+
+enum {
+	FIRST_MS = 1000, /* behind the connection, and what waits for it */
+	PAUSE_MS = 30000,
+	LIMIT_MS = 5000,
+};
+
+#define DEFAULT_QUOTA_BYTES ((int64_t)2 << 30) /* DefaultQuotaBytes of etcd's quota.go */
+
+static const struct store_space unknown = {
+	.names = -1,
+	.bytes = -1,
+	.bytes_in_use = -1,
+	.quota_bytes = -1,
+};
+
+static bool has_alarm(const Etcd__StatusResponse *answer, const char *alarm)
+{
+	for (size_t i = 0; i < answer->n_errors; i++)
+		if (strstr(answer->errors[i], alarm))
+			return true;
+	return false;
+}
+
+static struct store_space read_status(const Etcd__StatusResponse *answer)
+{
+	bool is_default = answer->db_size_quota <= 0;
+
+	return (struct store_space){
+		.names = -1,
+		.bytes = answer->db_size >= 0 ? answer->db_size : -1,
+		.bytes_in_use = answer->db_size_in_use >= 0 ? answer->db_size_in_use : -1,
+		.quota_bytes = is_default ? DEFAULT_QUOTA_BYTES : answer->db_size_quota,
+		.is_default = is_default,
+		.is_full = has_alarm(answer, "alarm:NOSPACE"),
+		.is_corrupt = has_alarm(answer, "alarm:CORRUPT"),
+	};
+}
+
+static void on_status(void *context, int status, const char *text, const void *bytes, size_t count)
+{
+	struct store_etcd *store = context;
+	Etcd__StatusResponse *answer =
+		status == GRPC_OK
+			? etcd_message_read(&etcd__status_response__descriptor, bytes, count)
+			: NULL;
+
+	store->asks_space = false;
+	store->space = answer ? read_status(answer) : unknown;
+	if (answer)
+		etcd__status_response__free_unpacked(answer, NULL);
+}
+
+void etcd_space_init(struct store_etcd *store)
+{
+	store->space = unknown;
+	store->space_ms = INT64_MAX;
+}
+
+void etcd_space_connected(struct store_etcd *store)
+{
+	store->space_ms = clock_now_ms() + FIRST_MS;
+}
+
+void etcd_space_on_time(struct store_etcd *store, int64_t now_ms)
+{
+	if (etcd_space_next_ms(store) > now_ms)
+		return;
+	store->space_ms = now_ms + PAUSE_MS;
+	store->asks_space =
+		grpc_call(store->grpc, STATUS, "", 0, LIMIT_MS, on_status, store) != NULL;
+}
+
+int64_t etcd_space_next_ms(const struct store_etcd *store)
+{
+	return grpc_is_connected(store->grpc) && !store->asks_space ? store->space_ms : INT64_MAX;
+}
+
+void etcd_space(const struct store *base, struct store_space *ret)
+{
+	*ret = ((const struct store_etcd *)base)->space;
+}
