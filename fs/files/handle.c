@@ -9,6 +9,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "claim/file_path.h"
 #include "engine/transfer.h"
 #include "files/audit_note.h"
 #include "files/filesystem.h"
@@ -16,17 +17,17 @@
 #include "files/kept_request.h"
 #include "files/user.h"
 
-/* The open files of one path that have an owner in the engine. */
+/* The open files of one lock that have an owner in the engine. */
 struct owning {
 	struct handle *handles;
 	struct holders holders;
 	UT_hash_handle by_path;
-	char path[];
+	char path[]; /* inode_lock_path() */
 };
 
 static struct owning *find_owning(const struct handle *handle)
 {
-	const char *path = handle->inode->path;
+	const char *path = inode_lock_path(handle->inode);
 	struct owning *owning;
 	HASH_FIND(by_path, handle->filesystem->handles.owning, path, strlen(path), owning);
 	return owning;
@@ -43,7 +44,7 @@ static void free_owning_if_unused(struct filesystem *filesystem, struct owning *
 static struct owning *find_or_create_owning(const struct handle *handle)
 {
 	struct filesystem *filesystem = handle->filesystem;
-	const char *path = handle->inode->path;
+	const char *path = inode_lock_path(handle->inode);
 	struct owning *owning = find_owning(handle);
 	if (owning != NULL)
 		return owning;
@@ -189,6 +190,19 @@ struct handle *handle_find(const struct handles *handles, fuse_ino_t node,
 	return node >= NODES_END ? NULL : handle_of_number(handles, info->fh);
 }
 
+/* What the configuration says of the lock: all hosts go by the lock's path, whatever name its file
+ * has by now. */
+static struct lock_policy lock_policy(const struct handle *handle)
+{
+	const struct config *config = handle->filesystem->config;
+	char path[FILE_QUEUE_BYTES_MAX + 1];
+
+	if (handle->inode->lasting == NULL)
+		return config_policy(config, handle->inode->path);
+	file_path_put_plain(path, inode_lock_path(handle->inode));
+	return config_policy(config, path);
+}
+
 /* The handle has its owner. As in the engine, the policy of the first owner of the path counts. */
 static void join(struct handle *handle, struct owning *owning, const struct lock_policy *policy)
 {
@@ -208,10 +222,9 @@ int handle_own(struct handle *handle)
 	struct owning *owning = find_or_create_owning(handle);
 	if (owning == NULL)
 		return -ENOMEM;
-	struct lock_policy policy = config_policy(filesystem->config, handle->inode->path);
-	char path[LOCK_PATH_BYTES];
+	struct lock_policy policy = lock_policy(handle);
 	handle->owner = engine_owner_open(handle->inode->shard->engine,
-					  inode_lock_path(handle->inode, path), &policy, handle);
+					  inode_lock_path(handle->inode), &policy, handle);
 	if (handle->owner == NULL) {
 		free_owning_if_unused(filesystem, owning);
 		return -ENOMEM;
@@ -223,14 +236,12 @@ int handle_own(struct handle *handle)
 int handle_restore_owner(struct handle *handle, struct state_reader *in)
 {
 	struct filesystem *filesystem = handle->filesystem;
-	struct lock_policy policy = config_policy(filesystem->config, handle->inode->path);
+	struct lock_policy policy = lock_policy(handle);
 	struct owning *owning = find_or_create_owning(handle);
 	if (owning == NULL)
 		return state_starve(in);
-	char path[LOCK_PATH_BYTES];
-	handle->owner =
-		engine_restore_owner(handle->inode->shard->engine,
-				     inode_lock_path(handle->inode, path), &policy, handle, in);
+	handle->owner = engine_restore_owner(handle->inode->shard->engine,
+					     inode_lock_path(handle->inode), &policy, handle, in);
 	if (handle->owner == NULL) {
 		free_owning_if_unused(filesystem, owning);
 		return -EINVAL;

@@ -108,11 +108,11 @@ void handle_set_poll(struct handle *handle, struct fuse_pollhandle *poll);
 /* Wakes poll(2) of the handle, so that its callers ask again. */
 void handle_wake_poll(struct handle *handle);
 
-/* The owner of the handle, or else any owner of the same path. After unlink and a new open the path
+/* The owner of the handle, or else any owner of the same lock. After unlink and a new open the path
  * is still the same lock. NULL: nobody has asked for that lock. */
 struct owner *handle_any_owner(const struct handle *handle);
 
-/* The holders of the lock at the handle's path, for holder.c; NULL: as above. */
+/* The holders of the handle's lock, for holder.c; NULL: as above. */
 struct holders *handle_holders(const struct handle *handle);
 
 #endif

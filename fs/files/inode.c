@@ -355,12 +355,9 @@ int inode_write(struct inode *inode, const char *data, size_t bytes, off_t offse
 	return error;
 }
 
-const char *inode_lock_path(const struct inode *inode, char path[LOCK_PATH_BYTES])
+const char *inode_lock_path(const struct inode *inode)
 {
-	if (inode->lasting == NULL)
-		return inode->path;
-	snprintf(path, LOCK_PATH_BYTES, "%s/", inode->lasting->path);
-	return path;
+	return inode->lasting != NULL ? inode->lasting->queue : inode->path;
 }
 
 void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid, bool keeps_text)

@@ -32,8 +32,6 @@
 
 #define PATH_BYTES_MAX 4095 /* of a lock's path below the mount */
 
-#define LOCK_PATH_BYTES (PATH_BYTES_MAX + sizeof("//")) /* of a lock's path in the store */
-
 #define NODES_END ((uint64_t)1 << 62) /* of inodes: from here on those of .dlockfs */
 
 #define FOREVER_SECONDS (365.0 * 24 * 3600) /* of what the kernel may remember for good */
@@ -164,8 +162,8 @@ int inode_resize(struct inode *inode, off_t size, uid_t uid);
 /* Writes into the text, which is extended as far as that takes. Returns the same. */
 int inode_write(struct inode *inode, const char *data, size_t bytes, off_t offset, uid_t uid);
 
-/* The path of its lock in the store: claim/file_path.h. Returns `path`, or the inode's own path. */
-const char *inode_lock_path(const struct inode *inode, char path[LOCK_PATH_BYTES]);
+/* The path of its lock in the store (claim/file_path.h): what has the same one is one lock. */
+const char *inode_lock_path(const struct inode *inode);
 
 /* Owner, group and mode, as stat(2) shows them. */
 struct access inode_access(const struct inode *inode);

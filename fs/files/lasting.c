@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "claim/file_path.h"
 #include "files/filesystem.h"
 
 #define ID_BYTES 16 /* of randomness */
@@ -66,7 +67,10 @@ int lasting_create(struct inode *inode, const struct inode *directory)
 	lasting->links = 1;
 	lasting->prev = lasting->next = inode;
 	inode->lasting = lasting;
-	return 0;
+	int error = lasting_set_queue(inode, NULL);
+	if (error != 0)
+		lasting_free(inode);
+	return error;
 }
 
 void lasting_free(struct inode *inode)
@@ -80,9 +84,35 @@ void lasting_free(struct inode *inode)
 	if (lasting->maker_fd >= 0)
 		close(lasting->maker_fd);
 	free(lasting->opening);
+	free(lasting->queue);
 	free(lasting->path);
 	free(lasting);
 	inode->lasting = NULL;
+}
+
+int lasting_set_queue(struct inode *inode, const char *queue)
+{
+	struct lasting *lasting = inode->lasting;
+	char *copy = NULL;
+
+	if (queue != NULL)
+		copy = strdup(queue);
+	else if (asprintf(&copy, "%s/", lasting->path) < 0)
+		copy = NULL;
+	if (copy == NULL)
+		return -ENOMEM;
+	free(lasting->queue);
+	lasting->queue = copy;
+	return 0;
+}
+
+bool lasting_has_other_queue(const struct inode *inode)
+{
+	const struct lasting *lasting = inode->lasting;
+	size_t bytes = strlen(lasting->path);
+
+	return strncmp(lasting->queue, lasting->path, bytes) != 0 ||
+	       strcmp(lasting->queue + bytes, "/") != 0;
 }
 
 void lasting_join(struct inode *inode, struct inode *other)
@@ -142,6 +172,8 @@ void lasting_save(const struct inode *inode, FILE *out)
 	const struct lasting *lasting = inode->lasting;
 
 	state_text(out, "file", lasting->path);
+	if (lasting_has_other_queue(inode))
+		state_text(out, "file_lock", lasting->queue);
 	state_text(out, "file_id", lasting->id);
 	state_unsigned(out, "file_number", lasting->number);
 	state_flag(out, "file_is_ours", lasting->is_ours);
@@ -207,6 +239,11 @@ int lasting_restore(struct inode *inode, struct state_reader *in)
 		 state_get_text(in, "file_command"));
 	lasting->prev = lasting->next = inode;
 	inode->lasting = lasting;
+	const char *queue = state_has(in, "file_lock") ? state_get_text(in, "file_lock") : NULL;
+	if (queue != NULL && !file_path_is_queue(queue))
+		state_refuse(in, "file_lock", "the path of a queue");
+	else if (lasting_set_queue(inode, queue) != 0)
+		return state_starve(in);
 	if (state_has(in, "opening_thread") && restore_opening(lasting, in) != 0)
 		return -ENOMEM;
 	return state_failed(in) ? -EINVAL : 0;

@@ -11,6 +11,11 @@
  * is written there is in the others, too. That is what rename(2) needs, too, which gives the
  * content a new name, with an inode of its own, and takes the old one away.
  *
+ * The lock belongs to the content: all that are in a ring have one queue, also on other hosts,
+ * which know no ring. It is that of the path at which the content was made first. So what is made
+ * anew by a name shares its lock with all that were made by that name before: those that were
+ * removed, and may be open still, and those that were renamed.
+ *
  * Loop thread only; nothing here blocks.
  */
 #ifndef DLOCKFS_FILES_LASTING_H
@@ -47,6 +52,8 @@ struct lasting_opening {
 
 struct lasting {
 	char *path;   /* in the store: claim/file_path.h */
+	char *queue;  /* likewise, of its lock: that of the name by which the content was made. It
+			 stays while the inode has its id */
 	bool is_ours; /* this host has made it, and it stands */
 	char id[LASTING_ID_BYTES];
 	uint64_t number;
@@ -83,6 +90,13 @@ int lasting_create(struct inode *inode, const struct inode *directory);
 
 /* For the end of an inode. */
 void lasting_free(struct inode *inode);
+
+/* Its lock is that of the queue with that path; NULL: that of its own name. Returns 0 or -ENOMEM.
+ */
+int lasting_set_queue(struct inode *inode, const char *queue);
+
+/* Whether that is another one than that of its own name. */
+bool lasting_has_other_queue(const struct inode *inode);
 
 /* The inode has the content of the other one, too. Both are to be marked. */
 void lasting_join(struct inode *inode, struct inode *other);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/escape.h"
+#include "claim/file_path.h"
 #include "files/filesystem.h"
 
 /* UINT32_MAX is nobody's, and means no change: chown(2). */
@@ -54,6 +55,8 @@ char *lasting_format(const struct inode *inode, nlink_t links)
 	state_begin(out, "file");
 	if (lasting->number != lasting_number(lasting->id))
 		state_unsigned(out, "inode", lasting->number);
+	if (lasting_has_other_queue(inode))
+		state_text(out, "lock", lasting->queue);
 	state_unsigned(out, "mode", inode->mode);
 	state_unsigned(out, "uid", inode->uid);
 	state_unsigned(out, "gid", inode->gid);
@@ -76,6 +79,16 @@ char *lasting_format(const struct inode *inode, nlink_t links)
 	return text;
 }
 
+/* Returns false if that is no path of a queue, or when out of memory. */
+static bool parse_queue(struct state_reader *in, struct lasting_facts *facts)
+{
+	const char *queue = state_get_text(in, "lock");
+
+	if (file_path_is_queue(queue))
+		facts->queue = strdup(queue);
+	return facts->queue != NULL;
+}
+
 /* Returns false, and leaves the facts undefined, if the lines are not of dlockfs. */
 static bool parse_lines(struct state_reader *in, struct lasting_facts *facts)
 {
@@ -88,6 +101,8 @@ static bool parse_lines(struct state_reader *in, struct lasting_facts *facts)
 		return false;
 	facts->number = state_has(in, "inode") ? state_get_unsigned(in, "inode", UINT64_MAX)
 					       : lasting_number(facts->id);
+	if (state_has(in, "lock") && !parse_queue(in, facts))
+		return false;
 	facts->mode = (mode_t)state_get_unsigned(in, "mode", 0177777) & LASTING_MODE_BITS;
 	facts->uid = (uid_t)state_get_unsigned(in, "uid", ACCOUNT_MAX);
 	facts->gid = (gid_t)state_get_unsigned(in, "gid", ACCOUNT_MAX);
@@ -123,7 +138,7 @@ static bool parse_lines(struct state_reader *in, struct lasting_facts *facts)
 /* What another client has put there. */
 static int take_as_text(const struct store_claim *claim, struct lasting_facts *facts)
 {
-	free(facts->text);
+	lasting_facts_finish(facts);
 	*facts = (struct lasting_facts){
 		.mode = S_IFREG | 0644,
 		.links = 1,
@@ -145,6 +160,13 @@ static int take_as_text(const struct store_claim *claim, struct lasting_facts *f
 	snprintf(facts->id, sizeof(facts->id), "%016llx%016llx", (unsigned long long)claim->session,
 		 (unsigned long long)claim->since_ms);
 	return 0;
+}
+
+void lasting_facts_finish(struct lasting_facts *facts)
+{
+	free(facts->text);
+	free(facts->queue);
+	facts->text = facts->queue = NULL;
 }
 
 int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts)
@@ -182,6 +204,9 @@ int lasting_update(struct inode *inode, const struct lasting_facts *facts)
 	struct lasting *lasting = inode->lasting;
 	int error = text_set(inode, facts->text, facts->text_bytes, inode->maker);
 
+	/* Open files of a name have locked by its queue. */
+	if (error == 0 && !lasting_is_same(inode, facts))
+		error = lasting_set_queue(inode, facts->queue);
 	if (error != 0)
 		return error;
 	memcpy(lasting->id, facts->id, sizeof(lasting->id));

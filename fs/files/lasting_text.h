@@ -3,14 +3,15 @@
  * What the store has of a lasting name (lasting.h): two lines of text: an id that no other name
  * ever has, and
  *
- *     file inode=... mode=... uid=... gid=... links=... mtime=... atime=... host=... pid=...
- * command=... text=...
+ *     file inode=... lock=... mode=... uid=... gid=... links=... mtime=... atime=... host=...
+ * pid=... command=... text=...
  *
  * in the form of journal/text.h. `inode` is what hard links have in common, if it does not follow
- * from the id; `mtime`, in nanoseconds, is there if it is not the time at which the store had the
- * text; `atime` if it is another one than that. What is made twice, because a request is handled
- * again by another process, differs in the id alone: engine/lockfile.h relies on that. Text that is
- * not in this form, as of other clients, is a file's content as it is.
+ * from the id; `lock` is the path of the queue of its lock (claim/file_path.h), if that is not the
+ * one of the name; `mtime`, in nanoseconds, is there if it is not the time at which the store had
+ * the text; `atime` if it is another one than that. What is made twice, because a request is
+ * handled again by another process, differs in the id alone: engine/lockfile.h relies on that. Text
+ * that is not in this form, as of other clients, is a file's content as it is.
  *
  * Loop thread only; nothing here blocks.
  */
@@ -27,6 +28,7 @@
 struct lasting_facts {
 	char id[LASTING_ID_BYTES]; /* of the name */
 	uint64_t number;	   /* of the content: st_ino */
+	char *queue;		   /* of its lock; NULL: that of the name */
 	mode_t mode;
 	uid_t uid;
 	gid_t gid;
@@ -44,8 +46,11 @@ struct lasting_facts {
 /* The text for the store, with that number of links; to be freed. NULL: out of memory. */
 char *lasting_format(const struct inode *inode, nlink_t links);
 
-/* Reads what the store has. Returns 0 or -ENOMEM; facts->text is to be freed. */
+/* Reads what the store has. Returns 0 or -ENOMEM; the facts are to be finished. */
 int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts);
+
+/* Frees what the facts own. All zeros are fine. */
+void lasting_facts_finish(struct lasting_facts *facts);
 
 /* The inode becomes what was read, and keeps its node. Returns 0 or -ENOMEM. */
 int lasting_update(struct inode *inode, const struct lasting_facts *facts);

@@ -125,7 +125,9 @@ static int read_facts(const struct store_claim *claim, struct view_facts *ret)
 		ret->uid = facts.uid;
 		done = done && copy(facts.host, &ret->host) && copy(facts.command, &ret->command);
 	}
-	free(facts.text);
+	ret->queue = facts.queue;
+	facts.queue = NULL;
+	lasting_facts_finish(&facts);
 	return done ? 0 : -ENOMEM;
 }
 

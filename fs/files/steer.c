@@ -2,6 +2,7 @@
  *
  * Owns orders to release or break a lock, on their way:
  *
+ *   FINDING -> READING: which queue the lock of a lock file has (claim/file_path.h)
  *   READING -> the claim is there -> BEGUN -> WRITING -> revoke: done
  *                                                     -> break: WAITING -> READING -> gone: done
  *   after BREAK_GRACE_MS: LOOKING -> the claim waits: REMOVING -> done
@@ -25,12 +26,14 @@
 #include "files/access.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
+#include "files/lasting_name.h"
 #include "files/lasting_view.h"
 #include "view/view.h"
 
 enum { READ_AGAIN_MS = 100, WRITES_MAX = 5 };
 
 enum steer_state {
+	STEER_FINDING,
 	STEER_READING,
 	STEER_BEGUN,
 	STEER_WRITING,
@@ -56,6 +59,7 @@ struct steer {
 	enum steer_state state;
 	enum engine_order order;
 	bool asking;	       /* the store has not answered yet */
+	bool found;	       /* `stored` is that of the claim */
 	bool begun;	       /* the claim may have been changed */
 	bool told;	       /* the claim's data says what is wanted */
 	bool held;	       /* perhaps; so the grace is that of a holder */
@@ -235,11 +239,83 @@ static void look_whether_held(struct steer *steer)
 		read_later(steer);
 }
 
+/* The engine's claim is dealt with at once, another host's is read. */
+static void begin_order(struct steer *steer)
+{
+	struct engine *engine = steer->shard->engine;
+	struct engine_caller asker;
+
+	if (!engine_claim_caller(engine, steer->stored, steer->claim, &asker))
+		read_claim(steer);
+	else if (!steer->may_all && steer->caller.uid != asker.uid)
+		finish(steer, -EPERM);
+	else
+		finish(steer, engine_steer(engine, steer->stored, steer->claim, steer->order,
+					   steer->caller.who));
+}
+
+/* What is by the path of the lock has been read. */
+static void found(struct steer *steer, int error, const struct store_claim *claim)
+{
+	struct lasting_facts facts = {.queue = NULL};
+
+	if (error == 0 && claim->session != 0)
+		error = lasting_parse(claim, &facts);
+	if (facts.queue != NULL) {
+		free(steer->stored);
+		steer->stored = facts.queue;
+		facts.queue = NULL;
+	}
+	lasting_facts_finish(&facts);
+	if (error == -ECONNRESET && steer->filesystem->now_ms < steer->connection_ms) {
+		read_later(steer);
+	} else if (error != 0 && error != -ENOENT) {
+		finish(steer, error);
+	} else {
+		steer->found = true;
+		begin_order(steer);
+	}
+}
+
+/* Whether the claim is this host's, in that queue. */
+static bool is_own(const struct steer *steer, const char *queue)
+{
+	struct engine_caller caller;
+	return engine_claim_caller(steer->shard->engine, queue, steer->claim, &caller);
+}
+
+/* Finds the queue of the lock: that of a lock file only its text tells, but for claims of this
+ * host. */
+static void find_queue(struct steer *steer)
+{
+	const struct inode *inode = lasting_find(steer->filesystem, steer->path);
+	char *path = lasting_file_path(steer->filesystem->config, steer->path);
+	struct store *store = steer->shard->store;
+
+	if (inode != NULL && is_own(steer, inode_lock_path(inode))) {
+		free(steer->stored);
+		steer->stored = strdup(inode_lock_path(inode));
+	}
+	steer->found = path == NULL || steer->stored == NULL || is_own(steer, steer->stored);
+	if (steer->stored == NULL)
+		finish(steer, -ENOMEM);
+	else if (steer->found)
+		begin_order(steer);
+	else
+		asked(steer, STEER_FINDING,
+		      store->ops->read(store, &steer->read.store, path, NULL));
+	free(path);
+}
+
 static void on_read(struct store_read *base, int error, const struct store_claim *claim)
 {
 	struct steer *steer = ((struct steer_read *)base)->steer;
 
 	steer->asking = false;
+	if (steer->events != NULL && steer->state == STEER_FINDING) {
+		found(steer, error, claim);
+		return;
+	}
 	if (error == 0)
 		steer->connection_ms = steer->filesystem->now_ms + CONNECTION_LIMIT_MS;
 	if (steer->events == NULL)
@@ -321,14 +397,7 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 		return -ENOMEM;
 	}
 	*ret = steer;
-	struct engine *engine = steer->shard->engine;
-	struct engine_caller asker;
-	if (!engine_claim_caller(engine, steer->stored, claim, &asker))
-		read_claim(steer);
-	else if (!steer->may_all && steer->caller.uid != asker.uid)
-		finish(steer, -EPERM);
-	else
-		finish(steer, engine_steer(engine, steer->stored, claim, order, caller->who));
+	find_queue(steer);
 	return 0;
 }
 
@@ -378,8 +447,10 @@ void steer_advance(struct filesystem *filesystem)
 			continue;
 		if (steer->state == STEER_BEGUN)
 			change_claim(steer);
-		else
+		else if (steer->found)
 			read_claim(steer);
+		else
+			find_queue(steer);
 	}
 }
 

@@ -157,7 +157,7 @@ void asking_free(struct asking *asking)
 	kept_request_free(filesystem, asking->kept);
 	user_leave(&filesystem->users, asking->user, USER_WAITERS, 1);
 	free_names(asking);
-	free(asking->facts.text);
+	lasting_facts_finish(&asking->facts);
 	free(asking->name);
 	free(asking->data);
 	free(asking->below);
@@ -313,8 +313,7 @@ static void on_file(void *context, void *cookie, int error, const struct store_c
 	struct asking *asking = cookie;
 	(void)context;
 
-	free(asking->facts.text);
-	asking->facts.text = NULL;
+	lasting_facts_finish(&asking->facts);
 	if (error == 0 && claim->session == 0)
 		error = -ENOENT; /* no file: the lock of a client that knows no files, or a folder
 				  */

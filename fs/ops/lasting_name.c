@@ -296,6 +296,8 @@ static int copy_content(struct inode *inode, struct inode *from)
 {
 	int error = text_set(inode, from->text.bytes, from->text.count, inode->maker);
 
+	if (error == 0 && S_ISREG(from->mode))
+		error = lasting_set_queue(inode, from->lasting->queue);
 	if (error != 0)
 		return error;
 	inode->uid = from->uid;

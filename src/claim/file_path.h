@@ -14,10 +14,18 @@
  * where b is a directory of this kind in the third line: an entry itself. No path from the kernel
  * has two slashes, or one at its end.
  *
+ * A file that was renamed keeps the queue that it had, and all hard links have one: the queue's
+ * path is that of the name by which the file was made.
+ *
  * Pure functions: no I/O, any thread.
  */
 #ifndef DLOCKFS_CLAIM_FILE_PATH_H
 #define DLOCKFS_CLAIM_FILE_PATH_H
+
+#include <stdbool.h>
+
+/* The longest path of such a queue. */
+#define FILE_QUEUE_BYTES_MAX (4095 + 2)
 
 /* The path as the kernel has it: "a/b" for "a//b" and "a//b/"; other paths stay. To be freed; NULL:
  * out of memory. */
@@ -25,5 +33,8 @@ char *file_path_plain(const char *path);
 
 /* Writes that, which is no longer than the path, and a NUL. Returns its end. */
 char *file_path_put_plain(char *to, const char *path);
+
+/* Whether a path is that of the queue of such a file: "a//b/", "//b/". */
+bool file_path_is_queue(const char *path);
 
 #endif

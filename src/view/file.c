@@ -32,6 +32,7 @@ void view_file_free(struct view_file *file)
 	if (file == NULL)
 		return;
 	free(file->facts.target);
+	free(file->facts.queue);
 	free(file->facts.host);
 	free(file->facts.command);
 	free(file);

@@ -23,6 +23,7 @@ void view_lock_free(struct view_lock *lock)
 		HASH_DELETE(by_plain, lock->view->in_tops, lock);
 	view_file_free(lock->file);
 	free(lock->claims);
+	free(lock->path);
 	free(lock);
 }
 
@@ -51,38 +52,40 @@ static unsigned int questions_of(const struct view_lock *lock)
 	return kind == VIEW_QUEUE ? ASK_LOOK : ASK_FILES | ASK_LOOK;
 }
 
-/* The path of the queue, from the plain one. */
-static void put_queue_path(struct view_lock *lock)
+/* The path of the queue, from the plain one. NULL: out of memory. */
+static char *queue_path(const struct view_lock *lock)
 {
 	const char *plain = lock->plain;
 	size_t top_bytes = lock->top_bytes;
+	char *path;
 
 	if (top_bytes == SIZE_MAX || lock->is_top)
-		strcpy(lock->path, plain);
-	else
-		sprintf(lock->path, "%.*s//%s/", (int)top_bytes, plain,
-			plain + top_bytes + (top_bytes > 0));
+		return strdup(plain);
+	if (asprintf(&path, "%.*s//%s/", (int)top_bytes, plain,
+		     plain + top_bytes + (top_bytes > 0)) < 0)
+		return NULL;
+	return path;
 }
 
 struct view_lock *view_lock_add(struct view *view, const char *plain)
 {
-	size_t bytes = strlen(plain), path_bytes = bytes + strlen("///") + 1;
-	struct view_lock *lock = calloc(1, sizeof(*lock) + path_bytes + bytes + 1);
+	size_t bytes = strlen(plain);
+	struct view_lock *lock = calloc(1, sizeof(*lock) + bytes + 1);
 
 	if (lock == NULL)
 		return NULL;
 	lock->view = view;
-	lock->plain = strcpy(lock->path + path_bytes, plain);
+	strcpy(lock->plain, plain);
 	lock->top_bytes = top_bytes_of(view->viewer, plain);
 	lock->is_top = lock->top_bytes == bytes;
-	put_queue_path(lock);
+	lock->path = queue_path(lock);
 	lock->to_ask = questions_of(lock);
-	if (lock->top_bytes != SIZE_MAX) {
+	if (lock->path != NULL && lock->top_bytes != SIZE_MAX)
 		HASH_ADD_KEYPTR(by_plain, view->in_tops, lock->plain, bytes, lock);
-		if (lock->by_plain.tbl == NULL) {
-			free(lock);
-			return NULL;
-		}
+	if (lock->path == NULL || (lock->top_bytes != SIZE_MAX && lock->by_plain.tbl == NULL)) {
+		free(lock->path);
+		free(lock);
+		return NULL;
 	}
 	enqueue(lock);
 	return lock;
@@ -263,6 +266,12 @@ int view_lock_take_file(struct view_lock *lock, const struct store_claim *claim)
 		return -ENOMEM;
 	lock->found = true;
 	lock->view->claims++;
+	if (lock->file->facts.queue != NULL && !lock->looked) {
+		free(lock->path);
+		lock->path = lock->file->facts.queue;
+		lock->file->facts.queue = NULL;
+		lock->to_ask |= ASK_LOOK;
+	}
 	if (lock->view->kind == VIEW_NAMES && lock->file->facts.is_directory)
 		lock->to_ask |= ASK_FILES;
 	return 0;

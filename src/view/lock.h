@@ -49,8 +49,9 @@ struct view_lock {
 	size_t top_bytes;	 /* the length of the path of that directory; SIZE_MAX: none */
 	struct view_file *file;	 /* NULL: it is none */
 	UT_hash_handle by_plain; /* in view->in_tops, if it is, or is in, such a directory */
-	const char *plain;	 /* behind the path: as the kernel has it */
-	char path[];		 /* of its queue, in the form of claim/file_path.h */
+	char *path;   /* of its queue, in the form of claim/file_path.h: that of a file is
+			 known once the file was asked for */
+	char plain[]; /* as the kernel has it */
 };
 
 struct view {

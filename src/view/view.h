@@ -23,7 +23,8 @@
  *
  * A lock file that outlives close is held by its being there: it is the first in the lines of its
  * name, held and exclusive, and counts as a claim and as a holder. Locks that are taken on the file
- * follow, and neither waits for the other.
+ * follow, and neither waits for the other. A file that was renamed, or is a hard link, may share
+ * its queue with other names (claim/file_path.h): the queue is shown by each of them.
  *
  * In the line of the lock, where there are any:
  *
@@ -78,6 +79,7 @@ struct view_facts {
 	const char *kind; /* "file", "directory", "symlink" */
 	bool is_directory;
 	char *target; /* of a symbolic link */
+	char *queue;  /* the path of its lock's queue; NULL: it follows from the file's path */
 	char *host;   /* that made it; NULL: another client did */
 	int64_t pid;  /* which process; 0: unknown */
 	int64_t uid;  /* its owner; -1: unknown */

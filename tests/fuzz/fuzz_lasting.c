@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include "claim/file_path.h"
 #include "files/lasting_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -33,6 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	REQUIRE(facts.mtime.tv_nsec >= 0 && facts.mtime.tv_nsec < 1000000000);
 	for (const char *at = facts.who; *at != '\0'; at++)
 		REQUIRE(*at >= ' ' && *at < 0x7f);
-	free(facts.text);
+	REQUIRE(facts.queue == NULL || file_path_is_queue(facts.queue));
+	lasting_facts_finish(&facts);
 	return 0;
 }

@@ -46,9 +46,8 @@ bool kernel_lasts(const struct kernel *kernel, uint64_t node)
 static uint64_t lock_number(const struct kernel *kernel, const struct kernel_node *node)
 {
 	const struct inode *inode = inode_find(&kernel->filesystem->inodes, node->node);
-	char path[LOCK_PATH_BYTES];
 
-	return inode && inode->lasting ? inode_number(inode_lock_path(inode, path)) : node->number;
+	return inode && inode->lasting ? inode_number(inode_lock_path(inode)) : node->number;
 }
 
 /* What is held */

@@ -89,11 +89,44 @@ static void test_decode_file(void **state)
 	expect_file("a/b", NULL);
 }
 
+static void test_is_queue(void **state)
+{
+	static const char *const queues[] = {"a//b/",	"//b/",	    "a/c//b/",
+					     "a//b/c/", "//b/c/d/", "a//.b/"};
+	static const char *const others[] = {
+		"",	  "/",	   "//",     "///",	 "a",	      "a/b",
+		"a//",	  "a//b",  "a/b/",   "a///b/",	 "a//b//",    "a//b//c/",
+		"/a//b/", "a//./", "a//../", "../a//b/", "a/./c//b/", "a//b/../",
+	};
+	char longest[FILE_QUEUE_BYTES_MAX + 2];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(queues) / sizeof(*queues); i++)
+		assert_true(file_path_is_queue(queues[i]));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_false(file_path_is_queue(others[i]));
+	for (size_t i = 0; i < FILE_QUEUE_BYTES_MAX; i += 2)
+		memcpy(longest + i, "x/", 3);
+	memcpy(longest, "xy//", 4);
+	memcpy(longest + FILE_QUEUE_BYTES_MAX - 2, "x/", 3);
+	assert_true(file_path_is_queue(longest));
+	memcpy(longest + FILE_QUEUE_BYTES_MAX - 1, "x/", 3);
+	assert_false(file_path_is_queue(longest));
+	/* a component longer than any name */
+	memset(longest, 'x', 300);
+	memcpy(longest, "a//", 3);
+	memcpy(longest + 300, "/", 2);
+	assert_false(file_path_is_queue(longest));
+	memcpy(longest + 3 + 255, "/", 2);
+	assert_true(file_path_is_queue(longest));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_encode),
 		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_is_queue),
 		cmocka_unit_test(test_decode_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

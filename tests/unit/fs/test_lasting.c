@@ -146,7 +146,7 @@ static void test_copies(void **state)
 		assert_int_equal(facts.text_bytes, bytes);
 		if (bytes > 0)
 			assert_memory_equal(facts.text, text, bytes);
-		free(facts.text);
+		lasting_facts_finish(&facts);
 	}
 }
 
@@ -180,7 +180,7 @@ static void expect_text(const char *data, size_t bytes)
 	assert_int_equal(facts.text_bytes, expected);
 	if (expected > 0)
 		assert_memory_equal(facts.text, data, expected);
-	free(facts.text);
+	lasting_facts_finish(&facts);
 }
 
 static void test_foreign(void **state)
@@ -198,6 +198,10 @@ static void test_foreign(void **state)
 		/* a device, as no host makes it; times that it says do not count */
 		ID "\nfile mode=8630 uid=0 gid=0 links=1 mtime=1 host=a pid=1 command=b text=x\n",
 		ID "\nfile mode=99999999 uid=0 gid=0 links=1 host=a pid=1 command=b\n",
+		/* no path of a queue */
+		ID "\nfile lock=a mode=33188 uid=0 gid=0 links=1 host=a pid=1 command=b\n",
+		ID "\nfile lock=//../ mode=33188 uid=0 gid=0 links=1 host=a pid=1 command=b\n",
+		ID "\nfile lock=//a mode=33188 uid=0 gid=0 links=1 host=a pid=1 command=b\n",
 		ID "\nfile mode=33188 uid=-1 gid=0 links=1 host=a pid=1 command=b\n",
 		/* nobody's; and a name that is none */
 		ID "\nfile mode=33188 uid=4294967295 gid=0 links=1 host=a pid=1 command=b\n",
@@ -218,6 +222,41 @@ static void test_foreign(void **state)
 	expect_text(large, sizeof(large));
 }
 
+/* The lock of a file that was renamed is said where it does not follow from the name; and stays
+ * what it is for an inode, whatever the text of that file says later. */
+static void test_queue(void **state)
+{
+	struct inode *inode = fixture.inode;
+
+	(void)state;
+	assert_string_equal(inode_lock_path(inode), "//a/");
+	assert_true(lasting_renew_id(inode));
+	struct lasting_facts facts = copy(1);
+	assert_null(facts.queue);
+	lasting_facts_finish(&facts);
+
+	assert_int_equal(lasting_set_queue(inode, "t//old name%/"), 0);
+	facts = copy(1);
+	assert_string_equal(facts.queue, "t//old name%/");
+	assert_true(lasting_is_same(inode, &facts));
+	assert_int_equal(lasting_set_queue(inode, NULL), 0);
+	assert_int_equal(lasting_update(inode, &facts), 0);
+	assert_string_equal(inode_lock_path(inode), "//a/");
+	assert_true(lasting_renew_id(inode));
+	assert_int_equal(lasting_update(inode, &facts), 0);
+	assert_string_equal(inode_lock_path(inode), "t//old name%/");
+	lasting_facts_finish(&facts);
+
+	assert_true(lasting_renew_id(inode));
+	facts = copy(1);
+	free(facts.queue);
+	facts.queue = NULL;
+	assert_true(lasting_renew_id(inode));
+	assert_int_equal(lasting_update(inode, &facts), 0);
+	assert_string_equal(inode_lock_path(inode), "//a/");
+	lasting_facts_finish(&facts);
+}
+
 /* Who can write to the store gives nobody the rights of another account. */
 static void test_no_setuid(void **state)
 {
@@ -232,7 +271,7 @@ static void test_no_setuid(void **state)
 		struct lasting_facts facts = parse(text, strlen(text), 2500);
 
 		assert_int_equal(facts.mode, kinds[i] | 0755);
-		free(facts.text);
+		lasting_facts_finish(&facts);
 	}
 }
 
@@ -247,7 +286,7 @@ static void test_times(void **state)
 
 		assert_in_range(facts.mtime.tv_nsec, 0, 999999999);
 		assert_int_equal(facts.mtime.tv_sec < 0, times_ms[i] < 0);
-		free(facts.text);
+		lasting_facts_finish(&facts);
 	}
 }
 
@@ -294,10 +333,11 @@ static void test_restored_open(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LASTING_TEST(test_path),	 LASTING_TEST(test_copies),
-		LASTING_TEST(test_maker),	 LASTING_TEST(test_foreign),
-		LASTING_TEST(test_no_setuid),	 LASTING_TEST(test_times),
-		LASTING_TEST(test_refused_open), LASTING_TEST(test_restored_open),
+		LASTING_TEST(test_path),	  LASTING_TEST(test_copies),
+		LASTING_TEST(test_maker),	  LASTING_TEST(test_foreign),
+		LASTING_TEST(test_queue),	  LASTING_TEST(test_no_setuid),
+		LASTING_TEST(test_times),	  LASTING_TEST(test_refused_open),
+		LASTING_TEST(test_restored_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1057,7 +1057,8 @@ static void test_searches_orphans(void **state)
 }
 
 /* Files: what is in "t" is, but "t/top" is another directory of files. A directory's text begins
- * with "d", a symbolic link's with "s"; of another client's file nothing is known. */
+ * with "d", a symbolic link's with "s"; "m" was renamed from "t/gone"; of another client's file
+ * nothing is known. */
 
 static size_t top_bytes(const void *context, const char *path)
 {
@@ -1080,6 +1081,7 @@ static int read_facts(const struct store_claim *claim, struct view_facts *ret)
 		return 0;
 	ret->is_directory = *text == 'd';
 	ret->kind = *text == 'd' ? "directory" : *text == 's' ? "symlink" : "file";
+	ret->queue = *text == 'm' ? strdup("t//gone/") : NULL;
 	ret->target = *text == 's' ? strdup("to here") : NULL;
 	ret->host = strdup("web 1");
 	ret->command = strdup("mkdir");
@@ -1133,6 +1135,7 @@ static void test_files(void **state)
 	make_file(f, "t//d", "directory");
 	make_file(f, "t//d/in", "symlink");
 	make_file(f, "t//other", "other");
+	make_file(f, "t//moved", "m");
 	make_file(f, "t/top//z", "file");
 	place_lock(f, "t//x/", CLAIM_EXCLUSIVE);
 	place_lock(f, "t//x/", CLAIM_SHARED);
@@ -1153,6 +1156,9 @@ static void test_files(void **state)
 				  "target=to%20here " MADE "position=2 state=held mode=shared\n"
 				  "lock=t/gone claims=1 holders=1\n"
 				  "position=1 state=held mode=exclusive\n"
+				  "lock=t/moved claims=2 holders=2\n"
+				  "position=1 state=held mode=exclusive kind=file " MADE
+				  "position=2 state=held mode=exclusive\n"
 				  "lock=t/other claims=1 holders=1\n"
 				  "position=1 state=held mode=exclusive kind=file client=other "
 				  "session=0x2 claim=id.file\n"
@@ -1167,9 +1173,13 @@ static void test_files(void **state)
 			    "position=1 state=held mode=exclusive kind=file " MADE);
 	assert_string_equal(brief(queue(f, "t/gone")), "lock=t/gone claims=1 holders=1\n"
 						       "position=1 state=held mode=exclusive\n");
+	assert_string_equal(brief(queue(f, "t/moved")),
+			    "lock=t/moved claims=2 holders=2\n"
+			    "position=1 state=held mode=exclusive kind=file " MADE
+			    "position=2 state=held mode=exclusive\n");
 	assert_null(queue(f, "t/none"));
 	assert_int_equal(f->error, -ENOENT);
-	assert_string_equal(names(f, "t"), "0 d gone other top x");
+	assert_string_equal(names(f, "t"), "0 d gone moved other top x");
 	assert_string_equal(names(f, "t/d"), "1 in");
 	assert_string_equal(names(f, "t/d/in"), "2");
 	assert_string_equal(names(f, "t/x"), "3");
