@@ -6,9 +6,10 @@
  * gives the same schedule again. Usage:
  *
  *     sim [--seed N] [--seeds COUNT] [--steps N] [--until-failure] [--verbose]
- *         [--store zookeeper|etcd]
+ *         [--store zookeeper|etcd] [--drift N]
  *
  * The service is of that kind (faulty_rules); without the option it is a ZooKeeper.
+ * The hosts' clocks run up to N ten-thousandths fast or slow, or 100 without the option.
  *
  * After every step:
  *   - the engines' books do not contradict themselves (engine_check_invariants);
@@ -164,13 +165,13 @@ static bool is_over(const struct world *world)
 }
 
 /* Runs one schedule. Returns whether all was well, and adds its length to *steps. */
-static bool run(uint64_t seed, const struct faulty_rules *rules, long length, bool verbose,
-		long *steps)
+static bool run(uint64_t seed, const struct faulty_rules *rules, int drift, long length,
+		bool verbose, long *steps)
 {
 	static struct world world; /* too big for the stack */
 
 	current = &world;
-	world_init(&world, seed, rules, verbose);
+	world_init(&world, seed, rules, drift, verbose);
 	while (!world.failed && world.step < length)
 		step(&world);
 	long calm_steps = world.late_numbers ? 5 * CALM_STEPS_MAX : CALM_STEPS_MAX;
@@ -215,15 +216,13 @@ static bool parse_rules(const char *name, const struct faulty_rules **ret)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {{"seed", required_argument, NULL, 's'},
-						{"seeds", required_argument, NULL, 'n'},
-						{"steps", required_argument, NULL, 'l'},
-						{"until-failure", no_argument, NULL, 'u'},
-						{"verbose", no_argument, NULL, 'v'},
-						{"store", required_argument, NULL, 'k'},
-						{NULL, 0, NULL, 0}};
+	static const struct option options[] = {
+		{"seed", required_argument, NULL, 's'},	 {"seeds", required_argument, NULL, 'n'},
+		{"steps", required_argument, NULL, 'l'}, {"until-failure", no_argument, NULL, 'u'},
+		{"verbose", no_argument, NULL, 'v'},	 {"store", required_argument, NULL, 'k'},
+		{"drift", required_argument, NULL, 'd'}, {NULL, 0, NULL, 0}};
 	const struct faulty_rules *rules = &faulty_zookeeper;
-	uint64_t first = 1, count = 0, done, length = 300;
+	uint64_t first = 1, count = 0, done, length = 300, drift = 100;
 	bool one = false, until_failure = false, verbose = false, good = true;
 	long steps = 0, violations = 0;
 	int option;
@@ -235,6 +234,8 @@ int main(int argc, char **argv)
 			good = parse_number(optarg, &count);
 		else if (option == 'l')
 			good = parse_number(optarg, &length) && length <= 1000000000;
+		else if (option == 'd')
+			good = parse_number(optarg, &drift) && drift < 10000;
 		else if (option == 'k')
 			good = parse_rules(optarg, &rules);
 		else if (option == 'u')
@@ -243,7 +244,8 @@ int main(int argc, char **argv)
 			verbose = true;
 		if (option == '?' || !good) {
 			fprintf(stderr, "usage: sim [--seed N] [--seeds COUNT] [--steps N] "
-					"[--until-failure] [--verbose] [--store zookeeper|etcd]\n");
+					"[--until-failure] [--verbose] [--store zookeeper|etcd] "
+					"[--drift N]\n");
 			return 2;
 		}
 	}
@@ -252,7 +254,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0); /* so that nothing is missing before an abort */
 	signal(SIGABRT, on_abort);
 	for (done = 0; done < count && !(until_failure && violations > 0); done++)
-		violations += !run(first + done, rules, (long)length, verbose, &steps);
+		violations += !run(first + done, rules, (int)drift, (long)length, verbose, &steps);
 	printf("sim: %llu seeds, %ld steps, %ld violations\n", (unsigned long long)done, steps,
 	       violations);
 	return violations == 0 ? 0 : 1;

@@ -34,7 +34,6 @@ void world_say(const struct world *world, const char *format, ...)
 	printf("\n");
 }
 
-/* Clocks run up to 1 % fast or slow. */
 static int64_t clock_at(const struct host *host, int64_t ms)
 {
 	return host->clock_offset_ms + ms + ms * host->clock_drift / 10000;
@@ -153,7 +152,8 @@ static void host_start(struct host *host)
 	host->misled_ms = 0;
 	host->well_ms = world->now_ms;
 	host->clock_offset_ms = prng_below(&world->prng, 100000);
-	host->clock_drift = prng_below(&world->prng, 201) - 100;
+	host->clock_drift =
+		prng_below(&world->prng, 2 * world->clock_drift + 1) - world->clock_drift;
 	memset(host->users, 0, sizeof(host->users));
 	memset(host->processes, 0, sizeof(host->processes));
 	host_forget_files(host);
@@ -744,13 +744,15 @@ static void by_revisions(struct world *world)
 	world->stale_percent = 0;
 }
 
-void world_init(struct world *world, uint64_t seed, const struct faulty_rules *rules, bool verbose)
+void world_init(struct world *world, uint64_t seed, const struct faulty_rules *rules, int drift,
+		bool verbose)
 {
 	struct prng *prng = &world->prng;
 
 	memset(world, 0, sizeof(*world));
 	world->seed = seed;
 	world->rules = rules;
+	world->clock_drift = drift;
 	world->verbose = verbose;
 	prng_seed(prng, seed);
 	world->service = local_service_create();

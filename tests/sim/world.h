@@ -230,8 +230,9 @@ struct world {
 	struct prng prng;
 	struct prng restarts;
 	struct prng machines;
-	bool virtual;  /* hosts are virtual machines, which stand still with their clocks */
-	bool journals; /* hosts keep one */
+	int clock_drift; /* so many ten-thousandths are the hosts' clocks fast or slow, at most */
+	bool virtual;	 /* hosts are virtual machines, which stand still with their clocks */
+	bool journals;	 /* hosts keep one */
 	int64_t now_ms;
 	long step;
 	bool verbose;
@@ -306,7 +307,8 @@ struct world {
 };
 
 /* world.c */
-void world_init(struct world *world, uint64_t seed, const struct faulty_rules *rules, bool verbose);
+void world_init(struct world *world, uint64_t seed, const struct faulty_rules *rules, int drift,
+		bool verbose);
 void world_finish(struct world *world);
 const char *world_lock(int lock);
 int64_t world_due(const struct world *world);

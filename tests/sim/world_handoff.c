@@ -268,6 +268,7 @@ static void check_idle(struct world *world, const struct view_claim *claim)
 	const struct lock_policy *policy = &world->policies[standing->lock];
 	int64_t limit_ms =
 		policy->keep_ms > policy->linger_ms ? policy->keep_ms : policy->linger_ms;
+	int64_t drift_ms = limit_ms * 2 * world->clock_drift / 10000;
 	int64_t idle_ms;
 
 	if (!is_idle(world, standing)) {
@@ -278,7 +279,7 @@ static void check_idle(struct world *world, const struct view_claim *claim)
 		standing->idle_ms = world->now_ms;
 	idle_ms = world->now_ms - standing->idle_ms;
 	/* A host that is not well may not be able to give the claim up. */
-	if (idle_ms > limit_ms + limit_ms / 50 + 2 && is_well(host_of(world, standing)))
+	if (idle_ms > limit_ms + drift_ms + 2 && is_well(host_of(world, standing)))
 		world_fail(world, "%s of %s is kept for %lld ms", claim->name,
 			   world_lock(standing->lock), (long long)idle_ms);
 	if (idle_ms > hearing_ms(world) && has_heard(host_of(world, standing)) &&

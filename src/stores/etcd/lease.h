@@ -65,12 +65,20 @@
  * before the lease rests on a proof that was sent after it. stores/zookeeper/lease.h has more on
  * that. That a lease may have been over while the clock stood still does not show.
  *
- * Not covered: a leader, of any version, that was stopped or cut off until T after the latest
- * renewal that it knows of, and goes on before it knows that another one leads, may let that one
- * end leases that it has renewed (etcd's issue 15247; 3.4.25 and 3.5.8 make it rarer: what was
- * asked for before ensureLeadership, or between that and the write, is not taken back). A leader
- * whose clock counts time that has not passed, more than the T/40. And who revokes the lease by
- * hand.
+ * A lessor may also be primary longer than its member leads: Demote comes behind the change of the
+ * lead (updateLeadership), and Promote, which follows the first entry of a term, may come behind
+ * that Demote (EtcdServer.applyEntryNormal looks at isLeader and then promotes). Its keep-alives
+ * prove no more and no less than those of a leader who does not know that he is none: who was
+ * elected since counts from x or later. A member that does not lead renews by the leader whatever
+ * its own lessor is (EtcdServer.LeaseRenew asks isLeader first).
+ *
+ * Not covered: such a lessor, which ends all leases T after it was promoted, as nobody renews
+ * there; ensureLeadership lets it if the member's clock ticks (EtcdServer.isActive). A leader, of
+ * any version, that was stopped or cut off until T after the latest renewal that it knows of, and
+ * goes on before it knows that another one leads, may let that one end leases that it has renewed
+ * (etcd's issue 15247; 3.4.25 and 3.5.8 make it rarer: what was asked for before ensureLeadership,
+ * or between that and the write, is not taken back). A leader whose clock counts time that has not
+ * passed, more than the T/40. And who revokes the lease by hand.
  *
  * Pure: times are milliseconds of a clock that nobody sets and that counts while the host sleeps.
  */
