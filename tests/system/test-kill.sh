@@ -17,9 +17,9 @@ printf '%s\n' '[locks "kept"]' 'keep = 1d' 'handoff = 3' '[locks "told"]' 'on_lo
 start_kept A --session-timeout 20s --config "$dir/A.ini"
 start_kept B --session-timeout 20s
 
-# numbers HOST: what its status says, but for what belongs to the process.
+# numbers HOST: what its status says, but for what belongs to the process or the servers.
 numbers() {
-    grep -v '^pid=\|^uptime_s=\|^lease_left_ms=' "$dir/$1/.dlockfs/status"
+    grep -v '^pid=\|^uptime_s=\|^lease_left_ms=\|^root_names=' "$dir/$1/.dlockfs/status"
 }
 
 # begun_anew HOST TEXT: a daemon has begun anew, for that reason, and is ready.
