@@ -54,4 +54,6 @@ except OSError as error:
     assert error.errno == errno.ENAMETOOLONG, error
 END
 done
-! grep -E 'error|warning' "$dir/A.log" "$dir/B.log" || fail "errors for long names"
+# An exclusive open that is closed at once is warned of, whatever the name.
+! cat "$dir/A.log" "$dir/B.log" | grep -E 'error|warning' | grep -v 'has made the file by an exclusive open\|different messages' ||
+    fail "errors for long names"
