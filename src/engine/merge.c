@@ -338,6 +338,7 @@ void queue_merge(struct lock *lock, const struct store_entry *entries, size_t co
 		end_care(lock);
 	withdraw_abandoned(lock);
 	numbers_read_names(lock);
+	lock->unseen = false;
 	if (!merge.complete)
 		lock->list_wanted = lock_list_anew(lock); /* nothing is granted before */
 	lock->own_in_queue--;

@@ -158,7 +158,7 @@ static void forget(struct lock *lock)
 		else
 			rival_free(rival);
 	}
-	lock->known = false;
+	lock->known = lock->unseen = false;
 	lock->list_wanted = 0;
 	lock->foreign_in_queue = lock->foreign_records_in_queue = 0;
 	lock->records_in_queue = lock->anchored_in_queue = 0;

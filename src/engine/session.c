@@ -182,8 +182,10 @@ static void change_session(struct engine *engine, enum store_session session)
 	if (session == STORE_CONNECTED)
 		engine->barred = false;
 	HASH_ITER (hh, engine->locks, lock, next) {
-		if (session == STORE_CONNECTED)
+		if (session == STORE_CONNECTED) {
+			lock->unseen = lock->own_in_queue > 0;
 			lock_resume(lock);
+		}
 		limit_waits(lock);
 	}
 	if (session == STORE_CONNECTED)

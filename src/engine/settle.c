@@ -147,6 +147,16 @@ static bool may_let_pass(const struct rival *rival, const struct claim *claim)
 					 place_has_precedence(&claim->place, blocker)));
 }
 
+/* Whether the queue was seen with what is judged by it. What has vanished while there was no
+ * connection may have gone with our own claims, if the servers were set back to a time before
+ * these. Asks for a list. */
+static bool is_seen(struct lock *lock)
+{
+	if (lock->unseen && lock_is_sure(lock))
+		lock->list_wanted = lock_list_anew(lock);
+	return lock_is_sure(lock);
+}
+
 /* Whether a claim that is not blocked can be granted: nobody can be there who has precedence, and
  * its marker stands. Asks for what is needed. */
 static bool is_sure(struct claim *claim)
@@ -322,8 +332,7 @@ static void judge(struct claim *claim)
 		rival_watch(rival_of(blocker)); /* after which this one is looked at again */
 	else if (blocker != NULL)
 		settle_blocked(claim, blocker);
-	else if (asked && engine_try_grant(engine) && lock_is_sure(claim->place.lock) &&
-		 is_sure(claim))
+	else if (asked && engine_try_grant(engine) && is_seen(claim->place.lock) && is_sure(claim))
 		claim_grant(claim);
 }
 

@@ -473,9 +473,11 @@ struct lock {
 
 	bool missing;	 /* one of our claims is gone: which, the next list shows */
 	bool taken_over; /* from another process: a server may know less of it than we do */
-	bool listing;	 /* a list() is under way, */
-	bool attending;	 /* which asks for on_changed(), */
-	bool synced;	 /* which shows everything that happened before it was sent */
+	bool unseen;	/* the store has not listed it since it is connected: with what was in front
+			   of a claim of ours, that may be gone too */
+	bool listing;	/* a list() is under way, */
+	bool attending; /* which asks for on_changed(), */
+	bool synced;	/* which shows everything that happened before it was sent */
 	uint64_t lists_sent, lists_done;
 	bool read_since; /* the latest one was sent: data of a rival */
 

@@ -597,6 +597,8 @@ static void change_unclaimed(struct world *world)
 void world_misfortune(struct world *world)
 {
 	world_disturb_clocks(world);
+	if (world_set_back(world))
+		return;
 	if (prng_chance(&world->prng, world->break_percent))
 		world_break(world);
 	else if (prng_chance(&world->prng, 3))
@@ -792,6 +794,7 @@ void world_init(struct world *world, uint64_t seed, const struct faulty_rules *r
 	world_draw_machines(world);
 	world_draw_flaps(world);
 	draw_delays(world);
+	world_draw_setbacks(world);
 	draw_unclaimed(world);
 	if (rules == &faulty_etcd)
 		by_revisions(world);

@@ -15,6 +15,7 @@
  *   world_lease.c    the clocks of the servers, and what a lease may be
  *   world_machine.c  hosts whose clocks stand still, and that are told so
  *   world_restart.c  daemons that are killed, and those that go on after them
+ *   world_setback.c  servers that are set back, unnoticed
  *   world_files.c    lock files that outlive close
  *   world_check.c    what must be true after every step
  *
@@ -182,14 +183,16 @@ struct host {
 struct standing {
 	char name[NAME_BYTES];
 	int lock;
-	unsigned life;	  /* 0: of none any more, when it came to stand */
-	unsigned former;  /* the same, but by the session that it is named after */
-	uint64_t session; /* that one */
-	bool withdrawing; /* its host has asked for its end */
-	long withdrawn;	  /* in this step */
-	bool broken;	  /* somebody has taken it away by hand */
-	bool granted;	  /* it stands for what is held, or was */
-	bool released;	  /* a flock: its file has let go, but others may need it, or get it */
+	unsigned life;	      /* 0: of none any more, when it came to stand */
+	unsigned former;      /* the same, but by the session that it is named after */
+	uint64_t session;     /* that one */
+	bool withdrawing;     /* its host has asked for its end */
+	long withdrawn;	      /* in this step */
+	bool broken;	      /* somebody has taken it away by hand */
+	bool forgotten;	      /* it has vanished while its host was not connected, */
+	uint64_t connections; /* which had been so often then */
+	bool granted;	      /* it stands for what is held, or was */
+	bool released;	      /* a flock: its file has let go, but others may need it, or get it */
 	bool gone;
 	int64_t lost_ms; /* when it went though it was held and nobody had released it; 0: it has
 			    not */
@@ -297,7 +300,8 @@ struct world {
 
 	/* A client of another kind, if there is such in this world. */
 	bool only_own;
-	bool flaps; /* its links do */
+	bool flaps;	/* its links do */
+	bool sets_back; /* its servers are */
 	struct store *foreign;
 	struct foreign_claim {
 		int lock;
@@ -407,6 +411,17 @@ bool user_is_asking(const struct user *user);
 
 /* Somebody takes a claim away by hand, which is drawn; or asks for one that goes on. */
 void world_break(struct world *world);
+
+/* A claim is taken away. What the view of its queue says is not good any more. */
+void world_break_claim(struct world *world, int lock, const struct view_claim *claim);
+
+/* world_setback.c: perhaps the servers are set back. Returns false if they are not. */
+void world_draw_setbacks(struct world *world);
+bool world_set_back(struct world *world);
+
+/* The call is granted though its claim does not stand: whether that had vanished before the host
+ * connected anew, and so with what was in front of it. */
+bool world_is_forgotten(const struct call *call);
 
 /* The call is granted though its claim does not stand: whether that was taken away. */
 bool user_note_broken(const struct call *call);

@@ -215,6 +215,11 @@ void check_grant(struct call *call, bool claimed)
 	if (store_faulty_may_be_over(user->host->store))
 		world_fail(world, "user %u got %s in a session that may be over", user->number,
 			   world_lock(user->lock));
+	if (own == NULL && world_is_forgotten(call))
+		world_fail(world,
+			   "user %u got %s by a claim that was gone before its host came "
+			   "back",
+			   user->number, world_lock(user->lock));
 	if (own == NULL && user_note_broken(call))
 		return;
 	if (own == NULL) {

@@ -278,6 +278,29 @@ static void revoke(struct world *world, int lock, const char *name)
 	world->foreign->ops->dispatch(world->foreign);
 }
 
+void world_break_claim(struct world *world, int lock, const struct view_claim *claim)
+{
+	const struct view *view = view_of(world, lock);
+	struct user *user = claim->standing != NULL ? find_user(world, claim->standing) : NULL;
+
+	if (claim->standing != NULL)
+		claim->standing->broken = true;
+	/* Who has let go without a connection has a claim that still stands. */
+	if (user != NULL && claim->standing->granted && !claim->standing->released &&
+	    !slots_are_free(file_slots(user)))
+		user->broken_ms = moment(world);
+	if (user != NULL && world->apart)
+		user->broken = true;
+	/* Numbers of an empty queue start over: not below those of who does not know yet. */
+	if (view->count > 0)
+		local_service_set_first_order(world->service,
+					      view->claims[view->count - 1].parts.order + 1000);
+	world->foreign->ops->withdraw(world->foreign, nobody_is_told(), NULL, world_lock(lock),
+				      claim->name, claim->parts.order, false);
+	world->foreign->ops->dispatch(world->foreign);
+	view_forget(world);
+}
+
 void world_break(struct world *world)
 {
 	int lock = (int)prng_below(&world->prng, world->locks_count);
@@ -299,20 +322,7 @@ void world_break(struct world *world)
 			     claim->standing->withdrawing))
 		return;
 	world_say(world, "somebody takes %s of %s away", claim->name, world_lock(lock));
-	claim->standing->broken = true;
-	/* Who has let go without a connection has a claim that still stands. */
-	if (user != NULL && claim->standing->granted && !claim->standing->released &&
-	    !slots_are_free(file_slots(user)))
-		user->broken_ms = moment(world);
-	if (world->apart)
-		user->broken = true;
-	/* Numbers of an empty queue start over: not below those of who does not know yet. */
-	local_service_set_first_order(world->service,
-				      view->claims[view->count - 1].parts.order + 1000);
-	world->foreign->ops->withdraw(world->foreign, nobody_is_told(), NULL, world_lock(lock),
-				      claim->name, claim->parts.order, false);
-	world->foreign->ops->dispatch(world->foreign);
-	view_forget(world);
+	world_break_claim(world, lock, claim);
 }
 
 bool user_note_broken(const struct call *call)

@@ -486,6 +486,37 @@ static void test_loss_at_each_operation(void **state)
 	}
 }
 
+/* Servers that are set back have lost the claim in front together with our own, while there was no
+ * connection: what shows that the first is gone has to show that the second stands. */
+static void test_both_vanish(void **state)
+{
+	struct world *world = *state;
+
+	for (size_t stays = 0; stays < 2; stays++) {
+		struct file file, other;
+
+		file_open_and_lock(&other, &world->two, EX);
+		assert_holds(&other);
+		file_open_and_lock(&file, &world->one, EX);
+		assert_waits(&file);
+		disconnect(&world->one);
+		if (stays == 0)
+			foreign_withdraw(world, "a", 1);
+		foreign_withdraw(world, "a", 0);
+		foreign_place(world, "a", EX);
+		reconnect(&world->one);
+		assert_true(file_holds(&file) == (stays == 1));
+		foreign_withdraw(world, "a", stays);
+		settle(world);
+		assert_holds(&file);
+		assert_int_equal(file.lost, 0);
+		file_close(&file);
+		file_close(&other);
+		settle(world);
+		assert_int_equal(queue_length(world, "a"), 0);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, world_setup, world_teardown)
 
 int main(void)
@@ -503,6 +534,7 @@ int main(void)
 		TEST(watch_fires_while_suspended),
 		TEST(wait_limit),
 		TEST(try_limit),
+		TEST(both_vanish),
 		TEST(claims_taken_away),
 		TEST(loss_at_each_operation),
 	};
