@@ -88,13 +88,19 @@ check_orders() {
     done
 }
 
-# nq(1) locks a file that it then renames; the next job waits for that lock, by the name that the file has by then.
+has_job() {
+    [ -n "$(at B find . -name ',*')" ]
+}
+
+# nq(1) locks a file that it then renames; the next job waits for that lock, by the name that the file has by then. The first job ends with
+# the test, too.
 check_nq() {
     # shellcheck disable=SC2016 # the job's shell
-    local job='until [ -e "$0/go" ]; do sleep 0.05; done; echo one >>"$0/jobs"'
-    NQDIR=$dir/A/files timeout "$deadline" nq sh -c "$job" "$dir" >"$dir/nq.out"
+    local job='until [ -e "$0/go" ]; do sleep 0.05; [ -d "$0" ] || exit; done; echo one >>"$0/jobs"'
+    NQDIR=$dir/A/files timeout "$deadline" nq sh -c "$job" "$dir" >"$dir/nq.out" 2>&1
+    wait_until "$deadline" has_job # nq looks for other jobs in a list of when it began
     # shellcheck disable=SC2016
-    NQDIR=$dir/B/files timeout "$deadline" nq sh -c 'echo two >>"$0/jobs"' "$dir" >>"$dir/nq.out"
+    NQDIR=$dir/B/files timeout "$deadline" nq sh -c 'echo two >>"$0/jobs"' "$dir" >>"$dir/nq.out" 2>&1
     wait_until "$deadline" grep -q 'state=waiting .*kind=flock' "$dir/C/.dlockfs/queues"
     touch "$dir/go"
     wait_until "$deadline" test -e "$dir/jobs"
