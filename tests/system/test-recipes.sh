@@ -191,24 +191,24 @@ stop_dlockfs C
 # A claim of two znodes is one: whichever of them somebody deletes, its holder has lost the lock, the other one goes, and the next in
 # the queue gets the lock; a waiter queues again.
 for half in 1 2; do
-    call holder "$dir/A/curator-any/half" open ex watch hold
+    call holder "$dir/A/curator-any/half$half" open ex watch hold
     expect holder "ex ok"
-    hold next "$dir/B/curator-any/half"
-    claims curator-any/half 4
-    zookeeper delete "/dlockfs/curator-any/half/$(zookeeper claims /dlockfs/curator-any/half | sed -n ${half}p)"
+    hold next "$dir/B/curator-any/half$half"
+    claims "curator-any/half$half" 4
+    zookeeper delete "/dlockfs/curator-any/half$half/$(zookeeper claims "/dlockfs/curator-any/half$half" | sed -n ${half}p)"
     wait_until "$deadline" grep -q '^watch .*ERR' "$dir/holder.out"
     expect next held
-    claims curator-any/half 2
+    claims "curator-any/half$half" 2
     release holder
-    call waiter "$dir/A/curator-any/half" open ex hold
-    claims curator-any/half 4
-    zookeeper delete "/dlockfs/curator-any/half/$(zookeeper claims /dlockfs/curator-any/half | sed -n $((half + 2))p)"
+    call waiter "$dir/A/curator-any/half$half" open ex hold
+    claims "curator-any/half$half" 4
+    zookeeper delete "/dlockfs/curator-any/half$half/$(zookeeper claims "/dlockfs/curator-any/half$half" | sed -n $((half + 2))p)"
     wait_until "$deadline" grep -q "while it waited" "$dir/A.log"
-    claims curator-any/half 4
+    claims "curator-any/half$half" 4
     release next
     expect waiter "ex ok"
     release waiter
-    claims curator-any/half 0
+    claims "curator-any/half$half" 0
     : >"$dir/A.log"
 done
 
