@@ -62,7 +62,7 @@ grep -q '^alone,1,recipe-c,.*,missing: no Debian package has it' "$dir/output/be
 grep -q '^reach ' "$dir/bench.out" || fail "nothing about the reach"
 
 # The other measurements say what they are for, and do not begin with what is no number.
-for script in ranges listing ensemble waiters names; do
+for script in ranges listing ensemble waiters names users; do
     env -u DLOCKFS_TEST_DIR timeout 20 "$tests/bench/$script.sh" --help >"$dir/help"
     grep -q "^    tests/bench/$script.sh \[" "$dir/help" || fail "$script.sh --help: $(<"$dir/help")"
     expect_status 1 env -u DLOCKFS_TEST_DIR timeout 20 "$tests/bench/$script.sh" 10 many >"$dir/help" 2>"$dir/wrong"
