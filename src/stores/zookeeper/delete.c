@@ -49,8 +49,7 @@ static void delete_pair(struct operation *operation)
 	zoo_delete_op_init(&pair->ops[0], pair->companion, -1);
 	zoo_delete_op_init(&pair->ops[1], operation->path, -1);
 	operation_made(operation,
-		       zoo_amulti(operation->store->handle, 2, pair->ops, pair->results,
-				  operation_on_done, operation),
+		       operation_multi(operation, 2, pair->ops, pair->results, operation_on_done),
 		       &operation->code);
 }
 

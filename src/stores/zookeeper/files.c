@@ -184,8 +184,8 @@ static void send_alter(struct operation *operation)
 	if (alteration->count == 0)
 		zoo_check_op_init(add_op(alteration), operation->path, -1);
 	operation_made(operation,
-		       zoo_amulti(operation->store->handle, alteration->ops_count, alteration->ops,
-				  alteration->results, operation_on_done, operation),
+		       operation_multi(operation, alteration->ops_count, alteration->ops,
+				       alteration->results, operation_on_done),
 		       &operation->code);
 	ask_owners(operation);
 }

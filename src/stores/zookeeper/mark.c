@@ -29,8 +29,7 @@ static void send_mark(struct operation *operation)
 			   NULL, 0);
 	operation->waited = 1;
 	operation_made(operation,
-		       zoo_amulti(operation->store->handle, 2, mark->ops, mark->results,
-				  operation_on_done, operation),
+		       operation_multi(operation, 2, mark->ops, mark->results, operation_on_done),
 		       &operation->code);
 }
 

@@ -245,6 +245,11 @@ void operation_note_end(struct operation *operation, int error);
 /* This host has seen what the service did by then, of which the stat tells. */
 void operation_note_seen(const struct operation *operation, const struct Stat *stat);
 
+/* zoo_amulti(), for operation_made(), with the operation as the context of `done`. Returns
+ * ZCONNECTIONLOSS, too, when there is no connection: `done` is not called then. */
+int operation_multi(struct operation *operation, int count, const zoo_op_t *ops,
+		    zoo_op_result_t *results, void_completion_t done);
+
 /* Takes the return value of the call that made a request. If the client library has refused the
  * request, that counts as its answer, with the code in *ret_code unless that is NULL. */
 void operation_made(struct operation *operation, int code, int *ret_code);

@@ -120,8 +120,7 @@ static void create_pair(struct operation *operation)
 				   pair->created[i], (int)(strlen(znodes[i]) + NUMBER_BYTES));
 	}
 	operation_made(operation,
-		       zoo_amulti(operation->store->handle, 2, pair->ops, pair->results,
-				  on_pair_created, operation),
+		       operation_multi(operation, 2, pair->ops, pair->results, on_pair_created),
 		       &operation->code);
 }
 

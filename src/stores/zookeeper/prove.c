@@ -47,8 +47,8 @@ static void send_prove(struct operation *operation)
 		zoo_check_op_init(&prove->ops[count++], operation->path, -1);
 	operation->waited = 1 + (int)prove->files;
 	operation_made(operation,
-		       zoo_amulti(operation->store->handle, (int)count, prove->ops, prove->results,
-				  operation_on_done, operation),
+		       operation_multi(operation, (int)count, prove->ops, prove->results,
+				       operation_on_done),
 		       &operation->code);
 	for (size_t i = 0; i < prove->count; i++) {
 		if (prove->owners[i])

@@ -186,8 +186,8 @@ static bool remove_all(struct operation *operation)
 	operation->conclude = conclude_removal;
 	operation->waited = 1;
 	operation_made(operation,
-		       zoo_amulti(operation->store->handle, (int)renewal->count + 1, renewal->ops,
-				  renewal->results, on_removed, operation),
+		       operation_multi(operation, (int)renewal->count + 1, renewal->ops,
+				       renewal->results, on_removed),
 		       NULL);
 	return true;
 }

@@ -188,8 +188,8 @@ static void create_root(struct operation *operation)
 	zoo_create_op_init(&root->create_ops[1], root->former, FORMER_NOTE, strlen(FORMER_NOTE),
 			   &store->acl, ZOO_PERSISTENT, NULL, 0);
 	operation_made(operation,
-		       zoo_amulti(store->handle, count, root->create_ops, root->create_results,
-				  on_root_created, operation),
+		       operation_multi(operation, count, root->create_ops, root->create_results,
+				       on_root_created),
 		       NULL);
 }
 
@@ -225,10 +225,9 @@ static void send_prepare(struct operation *operation)
 		       &root->settled_code);
 	zoo_create_op_init(&ops[0], root->path, "", 0, &store->acl, ZOO_PERSISTENT, NULL, 0);
 	zoo_delete_op_init(&ops[1], root->path, -1);
-	operation_made(
-		operation,
-		zoo_amulti(store->handle, 2, ops, root->results, operation_on_done, operation),
-		&operation->code);
+	operation_made(operation,
+		       operation_multi(operation, 2, ops, root->results, operation_on_done),
+		       &operation->code);
 	operation_made(operation,
 		       zoo_aexists(store->handle, operation->path, 0, on_changed, operation), NULL);
 }
