@@ -61,6 +61,12 @@ shows() {
     [ "$(metric "$1" "${2%=*}")" = "${2##*=}" ]
 }
 
+# counts_names HOST: it has asked for them, which it does behind what others wait for.
+counts_names() {
+    scrape "$1"
+    [ -n "$(metric "$1" dlockfs_store_root_names)" ]
+}
+
 # check HOST: the form.
 check() {
     scrape "$1"
@@ -207,6 +213,7 @@ wait_until "$deadline" shows C dlockfs_session_connected=1
 flock "$dir/C/job" true
 expect_metrics C dlockfs_reconnects_total=1 dlockfs_sessions_lost_total=0 dlockfs_fenced_handles_total=0 \
     dlockfs_holders=1 "$(acquired flock granted)=2"
+wait_until "$deadline" counts_names C
 check C
 
 #
