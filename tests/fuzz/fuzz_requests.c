@@ -1271,8 +1271,10 @@ static void check_released(struct world *world)
 	withdraw_rival(world);
 	for (int i = 0; i < 20; i++) {
 		advance(world, 61000);
-		commit(world);
-		dispatch(world);
+		for (int turns = 0; turns < 8; turns++) { /* an answer may lead to a question */
+			commit(world);
+			dispatch(world);
+		}
 		engine_check_invariants(world->engine);
 	}
 	counts = engine_counts(world->engine);
