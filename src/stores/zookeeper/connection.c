@@ -48,7 +48,8 @@ static void move_session(struct store_zookeeper *store)
 	store->session = NULL;
 	store->handle = NULL;
 	store->resuming = true;
-	store->root_prepared = false; /* its watch belonged to the former handle */
+	/* The watch belonged to the former handle. */
+	store->root_prepared = store->tokens_known = false;
 	zookeeper_connector_move(store->connector, session, &store->id);
 }
 
@@ -100,7 +101,7 @@ static struct zookeeper_session *give_up(struct store_zookeeper *store)
 	lease_begin(&store->lease, store->lease.timeout_ms, clock_now_ms());
 	store->names = 0;
 	store->barred = ZOK;
-	store->prepares_root = store->root_prepared = false;
+	store->prepares_root = store->root_prepared = store->tokens_known = false;
 	store->root_changed = store->root_wanted = false;
 	store->is_of_older = false;
 	return session;

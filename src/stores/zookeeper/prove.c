@@ -89,6 +89,7 @@ static void conclude_prove(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
 	const char *lock;
+	int64_t token = 0;
 	int error;
 
 	judge_files(operation);
@@ -107,8 +108,10 @@ static void conclude_prove(struct operation *operation)
 		error = -EIO;
 	operation_note_end(operation, error);
 	operation_note_seen(operation, &operation->prove->stat);
+	if (error == 0 && operation->prove->text)
+		error = zookeeper_make_token(store, operation->prove->stat.mzxid, &token);
 	store->events->on_proved(store->context, operation->tag, error,
-				 error == -ENOENT ? lock : NULL, operation->prove->stat.mzxid);
+				 error == -ENOENT ? lock : NULL, token);
 	operation_release(operation);
 }
 
