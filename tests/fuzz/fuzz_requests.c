@@ -660,7 +660,7 @@ static void send_flock(struct world *world, const struct kernel_caller *caller)
 	body.fh = file->fh;
 	body.owner = file->serial;
 	body.lk.end = INT64_MAX;
-	file->flock = KERNEL_FREE; /* another mode releases the one that is held */
+	file->flock = KERNEL_FREE;   /* another mode releases the one that is held */
 	if (body.lk.type != F_WRLCK) /* also what an exclusive open holds */
 		file->open = KERNEL_FREE;
 	kernel_send(&world->kernel, caller, bits & 4 ? FUSE_SETLK : FUSE_SETLKW, file->node, file,
