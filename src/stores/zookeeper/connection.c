@@ -140,8 +140,16 @@ void zookeeper_lose_session(struct store_zookeeper *store)
 
 void zookeeper_tell_connected(struct store_zookeeper *store)
 {
+	size_t limit;
+
 	if (store->told == STORE_CONNECTED)
 		return;
+	limit = packets_connected(&store->packets, histogram_now_us() / 1000);
+	if (limit > 0)
+		log_error("ZooKeeper: the servers close the connection when they are sent %zu "
+			  "bytes of data, which is more than they take (jute.maxbuffer): such "
+			  "locks are refused",
+			  limit);
 	log_info("connected to ZooKeeper at %s, session 0x%" PRIx64 ", timeout %d ms",
 		 store->server, (uint64_t)store->id.client_id, store->timeout_ms);
 	tell_session(store, STORE_CONNECTED);

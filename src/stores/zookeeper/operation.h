@@ -29,6 +29,7 @@
 #include "stores/store.h"
 #include "stores/tokens.h"
 #include "stores/zookeeper/lease.h"
+#include "stores/zookeeper/packets.h"
 #include "stores/zookeeper/session.h"
 
 #define REFUSED_MS 5000 /* until the next attempt when the servers reject the identity */
@@ -36,6 +37,9 @@
 /* Stand below the root, and are no locks: see root.c. */
 #define ZOOKEEPER_FORMER_PROBE ".dlockfs-probe"
 #define ZOOKEEPER_SETTLED      ".dlockfs-settled"
+
+/* As a code: the request was not made, for its length (packets.h). */
+#define ZOOKEEPER_TOO_LONG 1
 
 struct names {
 	size_t count;
@@ -79,6 +83,8 @@ struct operation {
 	int code; /* of the main request; ZCONNECTIONLOSS if none was made */
 	int list_code;
 	struct names *names;
+
+	size_t packet_bytes; /* how long it is, if it has data; 0: it has none that are long */
 
 	char *text; /* place(), amend() and write(): the data to write; watch() and read(): the data
 		       that was read */
@@ -184,6 +190,7 @@ struct store_zookeeper {
 	bool asks_names;       /* that is being read, */
 	int64_t next_names_ms; /* or then, by clock_now_ms(); 0: not planned yet */
 
+	struct packets packets;
 	struct log_limit refusals; /* limits their messages in the log */
 
 	int64_t seen; /* a zxid that the service has reached, as far as is known; 0: none */

@@ -177,6 +177,9 @@ void zookeeper_prove(struct store *base, void *tag, const struct store_proof *pr
 	operation->finish = complete ? finish : NULL;
 	for (size_t i = 0; i < count && complete; i++)
 		complete = add_claim(operation, &proofs[i]);
+	if (complete && operation->prove->text)
+		operation->packet_bytes =
+			strlen(operation->prove->znodes[0]) + strlen(operation->prove->text);
 	if (complete)
 		operation_start(operation, send_prove);
 	else

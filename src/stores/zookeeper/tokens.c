@@ -68,7 +68,7 @@ static void conclude_raise(struct operation *operation)
 	operation_release(operation);
 }
 
-/* The data with another offset. NULL: out of memory. */
+/* The data with another offset, and a NUL behind them. NULL: out of memory. */
 static char *write_line(const char *data, size_t bytes, int64_t offset, size_t *ret_bytes)
 {
 	size_t value_bytes = 0;
@@ -76,7 +76,7 @@ static char *write_line(const char *data, size_t bytes, int64_t offset, size_t *
 	size_t before = value ? (size_t)(value - data) - strlen(KEY) : bytes;
 	size_t behind = value ? before + strlen(KEY) + value_bytes : bytes;
 	bool open = !value && bytes > 0 && data[bytes - 1] != '\n';
-	size_t room = bytes + strlen("\n" KEY "\n") + TOKENS_TEXT_BYTES;
+	size_t room = bytes + strlen("\n" KEY "\n") + TOKENS_TEXT_BYTES + 1;
 	char *text = malloc(room);
 	size_t written;
 
@@ -86,6 +86,7 @@ static char *write_line(const char *data, size_t bytes, int64_t offset, size_t *
 	written = before + (size_t)snprintf(text + before, room - before, "%s" KEY "%" PRId64 "%s",
 					    open ? "\n" : "", offset, value ? "" : "\n");
 	memcpy(text + written, data + behind, bytes - behind);
+	text[written + bytes - behind] = '\0';
 	*ret_bytes = written + bytes - behind;
 	return text;
 }
