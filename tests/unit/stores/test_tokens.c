@@ -68,10 +68,11 @@ static bool knows(const struct model *model, const struct model_host *host)
 
 static void set_back(struct model *model)
 {
+	static const struct state wiped;
 	struct state former = model->service;
 	bool known = false;
 
-	model->service = chance(model, 30) ? (struct state){0} : model->backup;
+	model->service = chance(model, 30) ? wiped : model->backup;
 	for (int i = 0; i < HOSTS; i++)
 		known |= knows(model, &model->hosts[i]);
 	if (!known) {
