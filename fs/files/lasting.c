@@ -185,6 +185,7 @@ void lasting_save(const struct inode *inode, FILE *out)
 	state_text(out, "file_command", lasting->command);
 	state_flag(out, "file_is_taken", lasting->is_taken);
 	state_flag(out, "file_is_linked", lasting->is_linked);
+	state_flag(out, "file_is_touched", lasting->is_touched);
 	if (lasting->opening == NULL)
 		return;
 	state_number(out, "opening_thread", lasting->opening->thread);
@@ -232,6 +233,7 @@ int lasting_restore(struct inode *inode, struct state_reader *in)
 	lasting->dates = state_find_flag(in, "file_dates");
 	lasting->is_taken = state_find_flag(in, "file_is_taken");
 	lasting->is_linked = state_find_flag(in, "file_is_linked");
+	lasting->is_touched = state_find_flag(in, "file_is_touched");
 	lasting->maker = (pid_t)state_get_number(in, "file_maker", 0, INT32_MAX);
 	lasting->maker_start = state_get_unsigned(in, "file_maker_start", UINT64_MAX);
 	lasting->maker_fd = -1;

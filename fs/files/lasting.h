@@ -74,6 +74,7 @@ struct lasting {
 	struct lasting_opening *opening; /* NULL: there is none */
 	struct late *late; /* ops/late.h: the text is stored late; NULL: or that is with another
 			      of the ring */
+	bool is_touched;   /* a directory, in which names have come or gone: so it is */
 	int64_t stored_ms; /* when this host last changed the text in the store; 0: never, and */
 	struct timespec stored; /* that time by the servers' clock */
 };

@@ -62,9 +62,10 @@ struct asking {
 	size_t size;
 	off_t offset;
 	struct stat attr;
-	int to_set;  /* of SETATTR */
-	char *data;  /* of WRITE */
-	char *below; /* of a list: the directory, below its top; "" the top */
+	int to_set;	 /* of SETATTR */
+	bool lists_plus; /* of READDIR: it is READDIRPLUS */
+	char *data;	 /* of WRITE */
+	char *below;	 /* of a list: the directory, below its top; "" the top */
 	/* Of the ioctl(2) of dlockctl: what is meant, by its path below the mount; NULL: it is
 	 * another request. */
 	char *path;

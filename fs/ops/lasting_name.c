@@ -161,9 +161,14 @@ int lasting_appear_made(struct asking *asking, struct inode *directory)
 	if (error == 0)
 		error = directory != NULL ? lasting_appear(filesystem, directory, made, true)
 					  : -ENOENT;
-	if (error != 0)
+	if (error != 0) {
 		inode_detach(filesystem, made);
-	return error;
+		return error;
+	}
+	if (inode_is_directory(made))
+		late_stored(made);
+	late_touch(directory, asking->uid);
+	return 0;
 }
 
 bool lasting_is_done(const struct asking *asking, struct inode *directory)
@@ -463,6 +468,8 @@ static void removed(struct asking *asking)
 		lasting_log_taken(asking, asking->path, asking->facts.who, "broken");
 	else if (error == 0 && inode != NULL && !inode->lasting->is_ours)
 		lasting_log_inode_taken(asking, inode, "removed");
+	if (error == 0)
+		late_touch(parent, asking->uid);
 	if ((error == 0 || error == -ENOENT) && inode != NULL)
 		lasting_forget(asking->filesystem, inode);
 	asking_reply(asking, error == 0 ? 0 : asking_errno(error));

@@ -109,8 +109,10 @@ static void renamed(struct asking *asking)
 		error = lasting_appear_made(asking, parent);
 	else
 		inode_detach(filesystem, asking->made);
-	if (error == 0 && source != NULL && source->parent != NULL)
+	if (error == 0 && source != NULL && source->parent != NULL) {
+		late_touch(source->parent, asking->uid);
 		lasting_forget(filesystem, source);
+	}
 	asking_reply(asking, error == 0 ? 0 : asking_errno(error));
 }
 

@@ -155,6 +155,21 @@ file mode=36845 uid=0 gid=0 links=1 host=c pid=1 command=c text=x
     release third
 fi
 
+# A list is taken when it is read, and anew from its beginning: a program that opens the directory, makes a name, and then looks who
+# else has made one, finds all that were made before its own.
+"$python" - "$dir/A/files" "$dir/B/files" <<'END'
+import os, sys
+folders = [os.open(path, os.O_RDONLY) for path in sys.argv[1:]]
+names = []
+for turn in range(6):
+    names.append(f"job{turn}")
+    os.mkdir(f"{sys.argv[1 + turn % 2]}/{names[-1]}")
+    found = sorted(os.listdir(folders[turn % 2]))
+    assert found == names, f"{found}, not {names}"
+for name in names:
+    os.rmdir(f"{sys.argv[1]}/{name}")
+END
+
 # A host dies: its names go by themselves, and no sooner.
 claim_at A lock
 at A mkdir job
