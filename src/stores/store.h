@@ -178,7 +178,8 @@ struct store_events {
 
 	/* prove() is done. error 0: the session was alive after the call, and all the claims stood;
 	 * if data was replaced, `stamp` is a number above 0 that is greater than that of every
-	 * earlier change of any claim by any session. -ENOENT: the session was alive, but a claim
+	 * earlier change of any claim by any session, also if the service has gone back
+	 * since (as far as stores/tokens.h says). -ENOENT: the session was alive, but a claim
 	 * of the lock `missing` was gone, and nothing was replaced. -EACCES: likewise, but the host
 	 * may not know whether the claim stands. -ESTALE: likewise, but a claim whose data was to
 	 * be replaced was changed more often than that. -EMSGSIZE: the data was not replaced, and

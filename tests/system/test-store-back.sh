@@ -69,5 +69,14 @@ expect_equal "moratorium" "" "$(status A moratorium)$(status B moratorium)"
 start_dlockfs C --session-timeout 6s
 tokens_above "$highest" fenced C A B C
 expect_equal "version of names" dlockfs-names=2 "$(zookeeper data /dlockfs | head -n 1)"
+# Nor does it help to forget what makes up for it.
+raised() {
+    zookeeper data /dlockfs | grep -q '^dlockfs-tokens='
+}
+raised || fail "data of the root: $(zookeeper data /dlockfs)"
+highest=$(token_of B fenced)
+zookeeper put /dlockfs dlockfs-names=2
+wait_until "$deadline" raised
+tokens_above "$highest" fenced A C B
 never_revived holder
 release holder
