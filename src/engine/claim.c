@@ -235,7 +235,8 @@ void claim_start_over(struct claim *claim)
 		handoff->contended = false;
 		claim->place.says_keep = claim->place.lock->policy.keep_ms > 0;
 	}
-	claim->overseen = claim->revoked = claim->data.stale = claim->place.requeue = false;
+	claim->overseen = claim->shown = claim->rivaled = claim->revoked = claim->data.stale =
+		claim->place.requeue = false;
 	claim->place.version = 0;
 	free(claim->wanted_by);
 	claim->wanted_by = NULL;

@@ -247,13 +247,13 @@ static void note_read(struct rival *rival, const char *text, uint32_t version)
 	struct lock *lock = rival->place.lock;
 
 	rival_forget_data(rival);
-	if (text == NULL) {
-		if (!rival->overseer && !is_aside(rival))
-			queue_look_for_precedence(&rival->place);
-		return;
-	}
 	if (rival->overseer) {
 		overseer_read(rival, text, version);
+		return;
+	}
+	if (text == NULL) {
+		if (!is_aside(rival))
+			queue_look_for_precedence(&rival->place);
 		return;
 	}
 	if (rival_note_data(rival, text, version) < 0) {

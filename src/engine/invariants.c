@@ -77,6 +77,12 @@ static void check_rival(const struct rival *rival)
 		      &rival->place, "a rival that blocks is watched");
 }
 
+/* Whether it is not known yet that it stood when what it waited for went, but soon will be. */
+static bool is_to_be_shown(const struct claim *claim)
+{
+	return claim->rivaled && !claim->fresh && claim->list_wanted != 0;
+}
+
 static void check_queue_claim(const struct claim *claim)
 {
 	const struct place *blocker = NULL, *front;
@@ -101,7 +107,7 @@ static void check_queue_claim(const struct claim *claim)
 			claim, "a waiter knows the nearest claim in front that conflicts");
 		require(claim->changed_next != NULL || blocker != NULL ||
 				claim_first_asked(claim) == NULL ||
-				(claim->careful && !claim->fresh) ||
+				(claim->careful && !claim->fresh) || is_to_be_shown(claim) ||
 				!lock_is_sure(claim->place.lock) || claim->marker.marking ||
 				claim->place.lock->engine->retry_ms != INT64_MAX ||
 				claim->place.lock->engine->barred || /* it is due at once */

@@ -55,6 +55,8 @@ static void lose_taken_away(struct claim *claim)
 
 void queue_lose(struct claim *claim)
 {
+	/* With it, claims of ours that wait for it may have gone. */
+	claim->place.lock->list_wanted = lock_list_anew(claim->place.lock);
 	delay_look(claim->place.lock);
 	queue_remove(&claim->place);
 	lose_taken_away(claim);

@@ -157,6 +157,18 @@ static bool is_seen(struct lock *lock)
 	return lock_is_sure(lock);
 }
 
+/* Whether it is known that the claim stood when the last rival that it has waited for went: what
+ * took that one away may have taken this one before. If it was watched by then, that would have
+ * been told before. Else asks for a list. */
+static bool is_shown(struct claim *claim)
+{
+	if (!claim->rivaled || claim->fresh || (claim->shown && claim->list_wanted == 0))
+		return true;
+	if (claim->list_wanted == 0)
+		claim->list_wanted = lock_list_anew(claim->place.lock);
+	return false;
+}
+
 /* Whether a claim that is not blocked can be granted: nobody can be there who has precedence, and
  * its marker stands. Asks for what is needed. */
 static bool is_sure(struct claim *claim)
@@ -166,7 +178,7 @@ static bool is_sure(struct claim *claim)
 		claim_amend(claim);
 	}
 	if (!claim->careful)
-		return delay_lets_hold(claim);
+		return is_shown(claim) && delay_lets_hold(claim);
 	if (!claim->fresh && !claim->data.amended && claim->list_wanted == 0)
 		claim->list_wanted = lock_list_anew(claim->place.lock);
 	return claim->fresh && delay_lets_hold(claim);
@@ -250,6 +262,9 @@ static void settle_blocked(struct claim *claim, struct place *blocker)
 		say_waits(claim, blocker);
 	delay_prepare(claim);
 	if (rival != NULL) {
+		claim->rivaled = true;
+		if (!grace_runs(claim))
+			claim_oversee(claim);
 		rival_watch(rival);
 		look_ahead(claim, rival);
 	}

@@ -194,7 +194,9 @@ struct claim {
 	bool sent : 1;	   /* LEAVING: withdraw() is; PLACING: with a list */
 	bool careful : 1;  /* stood behind a rival of record locks */
 	bool fresh : 1;	   /* not blocked: no list is needed to be sure of that (any more) */
-	bool overseen : 1; /* there is a watch in lock->overseers */
+	bool overseen : 1; /* there is a watch in lock->overseers, */
+	bool shown : 1;	   /* by which it stands: as long as nothing else was told */
+	bool rivaled : 1;  /* has waited for a rival */
 	bool revoked : 1;  /* somebody has asked for it, and its holder was told */
 	bool gave_way : 1; /* it was queued again because of a cycle, and goes before nobody */
 	struct marker marker;

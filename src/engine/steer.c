@@ -16,6 +16,10 @@
  * Of two hosts whose claims wait for each other in a cycle, one sends the other's claim back in the
  * same way (deadlock.c). So a claim that says that it waits is watched by its host, too.
  *
+ * And so is one that waits for another host's claim: what takes that one away may have taken this
+ * one before, as servers that are wiped do. The store tells of both in their order, so who is
+ * watched and was not told to be gone stands when the other one goes (settle.c).
+ *
  * Loop thread only.
  */
 #include "engine/steer.h"
@@ -72,13 +76,19 @@ static void end_oversight(struct lock *lock, struct claim *claim, int error)
 		proofs_resume(lock); /* which waited for it to be read */
 		return;
 	}
-	claim->overseen = false;
+	claim->overseen = claim->shown = false;
 	if (claim->data.stale && error != 0)
 		lock_retry_after(lock, "reading of a claim", error);
 	/* Its holder is not to believe in it until a heartbeat shows that: others have it already.
 	 * What stands there under its name does not count. */
-	if ((error == 0 || error == -ENXIO) && claim->state == CLAIM_HELD)
+	if ((error == 0 || error == -ENXIO) && claim->state == CLAIM_HELD) {
 		queue_lose(claim);
+		return;
+	}
+	if (error == 0 || error == -ENXIO) {
+		lock->missing = true;
+		lock_list(lock);
+	}
 }
 
 void overseer_end(struct rival *overseer, int error)
@@ -252,9 +262,13 @@ void overseer_read(const struct rival *overseer, const char *text, uint32_t vers
 	bool was_stale = claim != NULL && claim->data.stale;
 
 	if (claim == NULL) {
-		proofs_resume(lock);
+		if (text != NULL)
+			proofs_resume(lock);
 		return;
 	}
+	claim->shown = text != NULL;
+	if (text == NULL)
+		return;
 	claim_note_version(claim, version);
 	note_sent_back(claim, text);
 	if (was_stale && !claim->data.stale && claim->data.amended)

@@ -10,7 +10,8 @@
 /* Watches claims that are held, for what others write into their data. */
 void engine_oversee(struct engine *engine);
 
-/* The data of a claim that is overseen has been read, which was changed so often. */
+/* The data of a claim that is overseen has been read, which was changed so often; or (NULL) has to
+ * be read anew, and it is not known meanwhile whether the claim stands. */
 void overseer_read(const struct rival *overseer, const char *text, uint32_t version);
 
 /* Such a watch is over; error 0: because the claim is gone. */

@@ -438,17 +438,18 @@ static void note(struct kernel_request *request, const void *body)
 }
 
 /* Whether the answer must be there when the request has been handed over: while these are under
- * way, the kernel keeps everybody from the directory. */
-static bool is_at_once(uint32_t opcode, uint64_t node, bool lasts)
+ * way, the kernel keeps everybody from the directory. What was written is stored before its file
+ * counts as closed: `late`, so something is still to be stored. */
+static bool is_at_once(uint32_t opcode, uint64_t node, bool lasts, bool late)
 {
 	bool of_locks = node < (uint64_t)1 << 62 && !lasts; /* not of .dlockfs */
 
-	return opcode == FUSE_CREATE || opcode == FUSE_READLINK || opcode == FUSE_FLUSH ||
-	       opcode == FUSE_RELEASE || opcode == FUSE_RELEASEDIR || opcode == FUSE_POLL ||
-	       opcode == FUSE_STATFS ||
+	return opcode == FUSE_CREATE || opcode == FUSE_READLINK || opcode == FUSE_RELEASEDIR ||
+	       opcode == FUSE_POLL || opcode == FUSE_STATFS ||
 	       (!lasts &&
 		(is_change(opcode) || opcode == FUSE_SETATTR || opcode == FUSE_READ ||
 		 opcode == FUSE_WRITE || opcode == FUSE_READDIR || opcode == FUSE_READDIRPLUS)) ||
+	       (!late && (opcode == FUSE_FLUSH || opcode == FUSE_RELEASE)) ||
 	       (of_locks && (opcode == FUSE_LOOKUP || opcode == FUSE_OPEN));
 }
 
@@ -531,7 +532,7 @@ void kernel_send(struct kernel *kernel, const struct kernel_caller *caller, uint
 	hand_over(kernel, &header, body, body_bytes, more, more_bytes);
 	for (size_t i = 0; i < kernel->request_count; i++)
 		REQUIRE(kernel->requests[i].unique != request.unique ||
-			!is_at_once(opcode, node, lasts));
+			!is_at_once(opcode, node, lasts, lasts && kernel->filesystem->lates));
 }
 
 void kernel_release(struct kernel *kernel, const struct kernel_caller *caller,

@@ -189,8 +189,8 @@ struct standing {
 	bool withdrawing;     /* its host has asked for its end */
 	long withdrawn;	      /* in this step */
 	bool broken;	      /* somebody has taken it away by hand */
-	bool forgotten;	      /* it has vanished while its host was not connected, */
-	uint64_t connections; /* which had been so often then */
+	bool forgotten;	      /* it has vanished, and what it waited for later, */
+	uint64_t connections; /* as its host knows once it was connected so often */
 	bool granted;	      /* it stands for what is held, or was */
 	bool released;	      /* a flock: its file has let go, but others may need it, or get it */
 	bool gone;

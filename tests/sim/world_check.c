@@ -217,8 +217,7 @@ void check_grant(struct call *call, bool claimed)
 			   world_lock(user->lock));
 	if (own == NULL && world_is_forgotten(call))
 		world_fail(world,
-			   "user %u got %s by a claim that was gone before its host came "
-			   "back",
+			   "user %u got %s by a claim that was gone before what it waited for",
 			   user->number, world_lock(user->lock));
 	if (own == NULL && user_note_broken(call))
 		return;

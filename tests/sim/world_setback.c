@@ -2,12 +2,14 @@
  *
  * Servers that are set back to a time before claims were placed, and of which no store finds that
  * out, as they have made up for it by the time the hosts are back: in some worlds the last claims
- * of a queue vanish at once while no host is connected, and the sessions go on. By numbers of its
- * own, so that other worlds are as they would be without. Single-threaded.
+ * of a queue vanish at once while no host is connected, and the sessions go on. Or hosts stay
+ * connected, as behind a proxy or when somebody deletes them, and they vanish one after the other,
+ * the last one first. By numbers of its own, so that other worlds are as they would be without.
+ * Single-threaded.
  */
 #include "world.h"
 
-enum { WORLDS_PERCENT = 8, OFTEN_PERCENT = 15 };
+enum { WORLDS_PERCENT = 8, OFTEN_PERCENT = 15, CONNECTED_PERCENT = 50 };
 
 static void seed(struct prng *prng, const struct world *world)
 {
@@ -58,7 +60,26 @@ static uint64_t connections(const struct host *host)
 	return engine_status(host->engine).reconnects;
 }
 
-static void forget(struct world *world, int lock, const struct view_claim *claim)
+/* Whether it waits for a claim of another host, which stands now: so it goes before that does. */
+static bool waits_for_another(const struct view *view, const struct view_claim *claim)
+{
+	const struct view_claim *front = claim;
+
+	while (front-- > view->claims) {
+		const struct standing *standing = front->standing;
+		struct slots covered = standing != NULL
+					       ? standing->covered
+					       : slots_of(front->parts.span, front->parts.mode);
+
+		if (slots_conflict(covered, claim->standing->covered))
+			return standing == NULL ||
+			       (standing->life != claim->standing->life && !standing->withdrawing);
+	}
+	return false;
+}
+
+static void forget(struct world *world, int lock, const struct view *view,
+		   const struct view_claim *claim, bool connected)
 {
 	struct standing *standing = claim->standing;
 	const struct host *host = NULL;
@@ -69,14 +90,16 @@ static void forget(struct world *world, int lock, const struct view_claim *claim
 		host = find_host(world, standing->life);
 	if (host == NULL || !host_runs(host))
 		return;
-	standing->forgotten = true;
-	standing->connections = connections(host);
+	standing->forgotten = !connected || waits_for_another(view, claim);
+	standing->connections = connected ? 0 : connections(host) + 1;
 }
 
 bool world_set_back(struct world *world)
 {
 	struct view view;
 	struct prng prng;
+	size_t first;
+	bool connected;
 	int lock;
 
 	if (!world->sets_back)
@@ -85,12 +108,14 @@ bool world_set_back(struct world *world)
 	if (!prng_chance(&prng, OFTEN_PERCENT))
 		return false;
 	lock = (int)prng_below(&prng, world->locks_count);
-	for (int i = 0; i < world->hosts_count; i++)
+	connected = prng_chance(&prng, CONNECTED_PERCENT);
+	for (int i = 0; i < world->hosts_count && !connected; i++)
 		disconnect(&world->hosts[i], &prng);
 	view = *view_of(world, lock);
-	for (size_t i = (size_t)prng_below(&prng, (int64_t)view.count + 1); i < view.count; i++)
-		if (!view.claims[i].orphan)
-			forget(world, lock, &view.claims[i]);
+	first = (size_t)prng_below(&prng, (int64_t)view.count + 1);
+	for (size_t i = view.count; i > first; i--)
+		if (!view.claims[i - 1].orphan)
+			forget(world, lock, &view, &view.claims[i - 1], connected);
 	return true;
 }
 
@@ -104,7 +129,7 @@ bool world_is_forgotten(const struct call *call)
 
 		if (standing->life == host->life && standing->lock == call->user->lock &&
 		    standing->call == call->number && !standing->withdrawing)
-			return standing->forgotten && connections(host) > standing->connections;
+			return standing->forgotten && connections(host) >= standing->connections;
 	}
 	return false;
 }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The claim in front and a waiter's own vanish while the waiter's host is not connected, as when servers are set back, and
-# have made up for it by the time the host is back. Then who waits is not granted by what is gone: it queues again.
+# have made up for it by the time the host is back; or while it is connected and looks away, the waiter's own first. Then who
+# waits is not granted by what is gone: it queues again.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 # shellcheck source=lease.sh
@@ -12,6 +13,27 @@ suspended() {
     [ "$(status "$1" session)" = suspended ]
 }
 
+# wait_for_holder LOCK: host A holds the lock, and B waits for it.
+wait_for_holder() {
+    keep "holder-$1-$scheme" "$dir/A-$scheme/$1" flock
+    wait_until "$deadline" granted "holder-$1-$scheme"
+    keep "waiter-$1-$scheme" "$dir/B-$scheme/$1" flock
+    wait_claims "$1" 2
+}
+
+# queued_again LOCK: both claims are gone, and both hosts know it.
+queued_again() {
+    wait_until "$deadline" grep -q "$1: claim .* was taken away while it waited" "$dir/B-$scheme.log"
+    wait_until "$deadline" granted "waiter-$1-$scheme"
+    wait_until "$deadline" fenced "holder-$1-$scheme"
+    wait_claims "$1" 1
+    not_fenced "waiter-$1-$scheme"
+    if grep 'its holder has lost the lock' "$dir/B-$scheme.log"; then
+        violation "the waiter was granted the lock by a claim that was gone"
+    fi
+    release "holder-$1-$scheme" "waiter-$1-$scheme"
+}
+
 # vanish: a host waits for another one's lock, and the queue is emptied behind its back.
 vanish() {
     local host
@@ -21,39 +43,36 @@ vanish() {
     for host in A B; do
         wait_until "$deadline" connected "$host-$scheme"
     done
-    keep "holder-$scheme" "$dir/A-$scheme/job" flock
-    wait_until "$deadline" granted "holder-$scheme"
-    keep "waiter-$scheme" "$dir/B-$scheme/job" flock
-    wait_claims job 2
-
+    wait_for_holder apart
     touch "$dir/link-$scheme/refuse"
     wait_until "$deadline" suspended "B-$scheme"
-    empty_queue
+    empty_queue apart
     rm "$dir/link-$scheme/refuse"
-    wait_until "$deadline" grep -q 'claim .* was taken away while it waited' "$dir/B-$scheme.log"
-    wait_until "$deadline" granted "waiter-$scheme"
-    wait_until "$deadline" fenced "holder-$scheme"
-    wait_claims job 1
-    not_fenced "waiter-$scheme"
-    if grep 'its holder has lost the lock' "$dir/B-$scheme.log"; then
-        violation "the waiter was granted the lock by a claim that was gone"
-    fi
+    queued_again apart
+
+    [ "$scheme" = zk ] || return 0
+    wait_for_holder away
+    suspend "B-$scheme"
+    empty_queue away
+    awake "B-$scheme"
+    queued_again away
     if grep 'session.*lost\|lost.*session\|giving it up' "$dir/B-$scheme.log"; then
         fail "a session was lost"
     fi
-    release "holder-$scheme" "waiter-$scheme"
 }
 
 scheme=zk
-empty_queue() {
-    zookeeper delete-claims /dlockfs/job
+empty_queue() { # LOCK
+    zookeeper claims "/dlockfs/$1" | tac | while read -r claim; do
+        zookeeper delete "/dlockfs/$1/$claim"
+    done
 }
 start_zookeeper
 vanish
 
 scheme=etcd
-empty_queue() {
-    etcd_ask etcd del --prefix /dlockfs/job/ >/dev/null
+empty_queue() { # LOCK
+    etcd_ask etcd del --prefix "/dlockfs/$1/" >/dev/null
 }
 start_etcd
 vanish

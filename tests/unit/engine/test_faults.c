@@ -270,7 +270,7 @@ static void test_watch_fires_while_suspended(void **state)
 		if (confirmed == 0) {
 			store_faulty_step(world->one.store); /* arrives */
 			store_faulty_step(world->one.store); /* is answered, so the watch is sent */
-			assert_int_equal(store_faulty_under_way(world->one.store), 1);
+			assert_int_equal(store_faulty_under_way(world->one.store), 2);
 		} else {
 			settle(world);
 		}
