@@ -248,8 +248,11 @@ static void listed(struct asking *asking)
 	struct names names = {0};
 	int error = asking->read_error;
 
-	if (error == 0 && (directory == NULL || listing == NULL))
-		error = -ESTALE;
+	if (directory == NULL || listing == NULL) {
+		fuse_reply_buf(asking->req, NULL, 0);
+		asking_free(asking);
+		return;
+	}
 	if (error == 0) {
 		note_name(&names, ".");
 		note_name(&names, "..");
@@ -291,13 +294,18 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 	struct filesystem *filesystem = filesystem_of(req);
 	struct listing *listing = find_listing(filesystem, info->fh);
 	struct inode *directory = inode_find(&filesystem->inodes, node);
-	int error = directory != NULL ? 0 : -ESTALE;
+	int error = 0;
 
+	/* A directory that was removed has no names. */
+	if (directory == NULL) {
+		fuse_reply_buf(req, NULL, 0);
+		return;
+	}
 	/* The directory was opened before this process took over: the names come in their present
 	 * order. */
-	if (error == 0 && listing == NULL)
+	if (listing == NULL)
 		listing = open_listing(filesystem, info->fh, fuse_req_ctx(req)->uid);
-	if (error == 0 && listing == NULL)
+	if (listing == NULL)
 		error = -ENOMEM;
 	bool takes = error == 0 && (offset == 0 || !listing->taken);
 	if (takes && lasting_directory(directory)) {
