@@ -30,8 +30,8 @@
  * is smaller, and is refused once another holder has come in between.
  *
  * Fails with EIO: the lock is lost, close the file; ENODATA: nothing is locked through this open
- * file; EINTR: a signal; EACCES: the servers do not let the claim be read or changed; ENOTTY: this
- * is no file of dlockfs. */
+ * file; EINTR: a signal; EACCES: the servers do not let the claim be read or changed; EMSGSIZE: it
+ * is longer than they take; ENOTTY: this is no file of dlockfs. */
 #define DLOCKFS_IOC_TOKEN _IOR(0xDF, 1, uint64_t)
 
 /* When the lease ends that protects the locks of this open file, unless it is renewed until then,

@@ -502,9 +502,9 @@ zookeeper_find_leader() {
     return 1
 }
 
-# paused NAME: none of the program's threads runs any more.
+# paused NAME: none of the program's threads runs any more. (Under a tracer that is t.)
 paused() {
-    alive "$1" && awk '$1 == "State:" && $2 != "T" { runs = 1 } END { exit runs }' "/proc/$(pid "$1")"/task/*/status
+    alive "$1" && awk '$1 == "State:" && $2 !~ /^[Tt]$/ { runs = 1 } END { exit runs }' "/proc/$(pid "$1")"/task/*/status
 }
 
 # pause NAME: until it is resumed. kill(2) returns before the threads have stopped: on a busy machine one that has to run

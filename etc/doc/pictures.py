@@ -97,45 +97,64 @@ def life_of_a_lock():
 
 
 def lease_time_line():
-    left, unit, top = 150, 86, 56 # unit: an eighth of the session timeout T
-    picture = Picture(960, 380, "The time line of the lease")
+    left, unit, top = 130, 92, 56 # unit: an eighth of the session timeout T
+    picture = Picture(960, 460, "The time line of the lease")
 
     def at(eighths):
         return round(left + eighths * unit)
 
-    lost, lease, guard, end = 5.2, 0.975 * 8, 0.9875 * 8, 8
+    def cross(x, y, size):
+        for slope in (-1, 1):
+            picture.line(x - size, y - slope * size, x + size, y + slope * size, 'stroke="#b71c1c" stroke-width="2"')
+
+    echo, proof, gone, suspended, lease, guard, end = 0.25 * 8, 0.3125 * 8, 0.365 * 8, 0.615 * 8, 0.975 * 8, 0.9875 * 8, 8
     for number in range(9):
-        picture.line(at(number), top, at(number), 300, 'stroke="#ddd"')
+        picture.line(at(number), top, at(number), 382, 'stroke="#ddd"')
         picture.text(at(number), top - 8, "0" if number == 0 else "T" if number == 8 else f"{number}/8 T")
     picture.text(left - 12, top - 8, "time", "end", ' font-weight="bold"')
 
-    picture.text(left - 12, 90, "heartbeats", "end", ' font-weight="bold"')
-    for number in range(4):
-        picture.add(f'<circle cx="{at(number)}" cy="85" r="6" fill="#2e7d32"/>')
-    picture.line(at(4) - 6, 79, at(4) + 6, 91, 'stroke="#b71c1c" stroke-width="2.5"')
-    picture.line(at(4) - 6, 91, at(4) + 6, 79, 'stroke="#b71c1c" stroke-width="2.5"')
-    picture.words(at(0) + 4, 112, ["sent: the leader will", "have heard of it"])
-    picture.words(at(3), 112, ["the latest that is", "acknowledged"], "middle")
-    picture.words(at(4) + 8, 112, ["sent, and no answer: the host is cut off, the servers hang,", "or there is no majority"])
+    picture.text(left - 12, 84, "heartbeats", "end", ' font-weight="bold"')
+    picture.text(left - 12, 108, "syncs", "end", ' font-weight="bold"')
+    for number in range(40):
+        if number % 8 == 0 and number / 8 < gone:
+            picture.add(f'<circle cx="{at(number / 8)}" cy="80" r="6" fill="#2e7d32"/>')
+        elif number % 8 == 0:
+            cross(at(number / 8), 80, 6)
+        elif number / 8 < gone:
+            picture.add(f'<circle cx="{at(number / 8)}" cy="104" r="3" fill="#2e7d32"/>')
+        else:
+            cross(at(number / 8), 104, 3)
+    picture.line(at(gone), top, at(gone), 152, 'stroke="#b71c1c" stroke-width="1.5"')
+    picture.words(at(5) + 10, 84, ["a write each T/8: the quorum acknowledges it"])
+    picture.words(at(5) + 10, 108, ["a sync each T/64: the leader answers it"])
+    for x, name in ((0, "sign"), (echo, "echo"), (proof, "proof")):
+        picture.line(at(x), 118, at(x), 132)
+        picture.text(at(x), 145, name, style=' font-weight="bold"')
+    picture.words(at(1), 145, ["T/4 or more"], "middle")
+    picture.words(at(gone) + 6, 145, ["the link goes: nothing is answered any more"])
 
-    picture.text(left - 12, 168, "daemon", "end", ' font-weight="bold"')
-    for begin, stop, fill, name in ((0, lost, GOOD, "safe: locks are granted and kept"),
-                                    (lost, lease, DOUBT, "jeopardy: kept, none granted"), (lease, 8.9, BAD, "fenced")):
-        picture.add(f'<rect x="{at(begin)}" y="150" width="{at(stop) - at(begin)}" height="28" fill="{fill}" stroke="#333"/>')
-        picture.text((at(begin) + at(stop)) // 2, 169, name)
-    picture.words(at(lost), 196, ["the connection is lost, or given up as nothing has come"], "middle")
+    picture.text(left - 12, 190, "daemon", "end", ' font-weight="bold"')
+    for begin, stop, fill, name in ((0, suspended, GOOD, "safe: locks are granted and kept"),
+                                    (suspended, lease, DOUBT, "jeopardy: kept, none granted"), (lease, 8.9, BAD, "fenced")):
+        picture.add(f'<rect x="{at(begin)}" y="172" width="{at(stop) - at(begin)}" height="28" fill="{fill}" stroke="#333"/>')
+        picture.text((at(begin) + at(stop)) // 2, 191, name)
+    picture.words(at(gone) + 6, 218, ["from T/12 of silence on, new connections are tried all the time:",
+                                      "one of them, and one write, renew the whole lease"])
 
-    picture.text(left - 12, 238, "servers", "end", ' font-weight="bold"')
-    picture.add(f'<rect x="{at(0)}" y="220" width="{at(end) - at(0)}" height="28" fill="{CALM}" stroke="#333"/>')
-    picture.text(at(4), 239, "the session lives, and with it the claims of the host")
-    picture.add(f'<rect x="{at(end)}" y="220" width="{at(8.9) - at(end)}" height="28" fill="{BAD}" stroke="#333"/>')
-    picture.text(at(8.46), 239, "over")
+    picture.text(left - 12, 274, "servers", "end", ' font-weight="bold"')
+    picture.add(f'<rect x="{at(0)}" y="256" width="{at(end) - at(0)}" height="28" fill="{CALM}" stroke="#333"/>')
+    picture.text(at(4), 275, "proved: the leader counts T from the sign, or from later, so the session lives")
+    picture.add(f'<rect x="{at(end)}" y="256" width="{at(8.9) - at(end)}" height="28" fill="{BAD}" stroke="#333"/>')
+    picture.text(at(8.46), 275, "over")
 
+    picture.line(at(gone), 312, at(lease), 312, 'stroke="#333" marker-end="url(#tip)"')
+    picture.line(at(gone), 306, at(gone), 318)
+    picture.words((at(gone) + at(lease)) // 2, 306, ["0.61 T"], "middle")
     for x, y, first, lines in (
-            (lease, 292, 178, ["0.975 T: the lease ends, 0.6 T after the latest acknowledged heartbeat was sent:",
-                               "the daemon fences its holders and sends on_lost"]),
-            (guard, 332, 178, ["T/80 later: the guard acts if the daemon has not"]),
-            (end, 360, 248, ["T: the earliest moment at which the servers may end the session, "
+            (lease, 360, 200, ["0.975 T after the latest sign that is proved: the lease ends.",
+                               "The daemon fences its holders and sends on_lost"]),
+            (guard, 404, 200, ["T/80 later: the guard tells them if the daemon has not"]),
+            (end, 432, 284, ["T: the earliest moment at which the servers may end the session, "
                              "and another host may be granted the lock"])):
         picture.line(at(x), first, at(x), y - 4, 'stroke="#333" stroke-dasharray="3 3"')
         picture.words(at(x) - 8, y, lines, "end")

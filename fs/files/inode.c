@@ -147,6 +147,14 @@ static void leave_idle(struct filesystem *filesystem, struct inode *inode)
 	inode_mark(inode);
 }
 
+/* Names in the directory have come or gone. The times of a lasting one are told by the store. */
+static void note_names(struct inode *directory)
+{
+	if (directory->lasting == NULL)
+		directory->mtime = directory->ctime = inode_time();
+	inode_mark(directory);
+}
+
 int inode_attach(struct inode *parent, struct inode *inode)
 {
 	if (inode_child(parent, inode->name) != NULL)
@@ -159,9 +167,8 @@ int inode_attach(struct inode *parent, struct inode *inode)
 	leave_idle(parent->shard->filesystem, parent);
 	inode->parent = parent;
 	parent->directories += inode_is_directory(inode);
-	parent->mtime = parent->ctime = inode_time();
+	note_names(parent);
 	inode_mark(inode);
-	inode_mark(parent);
 	return 0;
 }
 
@@ -174,9 +181,9 @@ void inode_detach(struct filesystem *filesystem, struct inode *inode)
 		HASH_DELETE(by_name, parent->children, inode);
 		parent->directories -= inode_is_directory(inode);
 		inode->parent = NULL;
-		inode->ctime = parent->mtime = parent->ctime = inode_time();
+		inode->ctime = inode_time();
+		note_names(parent);
 		inode_mark(inode);
-		inode_mark(parent);
 	}
 	free_if_unused(filesystem, inode);
 }

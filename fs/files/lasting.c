@@ -51,15 +51,24 @@ bool lasting_renew_id(struct inode *inode)
 	return true;
 }
 
+char *lasting_path_below(const struct inode *directory, const char *name)
+{
+	char *path;
+	int bytes = directory->lasting != NULL
+			    ? asprintf(&path, "%s/%s", directory->lasting->path, name)
+			    : asprintf(&path, "%s//%s", directory->path, name);
+
+	return bytes < 0 ? NULL : path;
+}
+
 int lasting_create(struct inode *inode, const struct inode *directory)
 {
-	const char *top = lasting_top(directory)->path;
 	struct lasting *lasting = calloc(1, sizeof(*lasting));
 
 	if (lasting == NULL)
 		return -ENOMEM;
-	const char *rest = inode->path + strlen(top);
-	if (asprintf(&lasting->path, "%s//%s", top, *top != '\0' ? rest + 1 : rest) < 0) {
+	lasting->path = lasting_path_below(directory, inode->name);
+	if (lasting->path == NULL) {
 		free(lasting);
 		return -ENOMEM;
 	}
@@ -185,6 +194,8 @@ void lasting_save(const struct inode *inode, FILE *out)
 	state_text(out, "file_command", lasting->command);
 	state_flag(out, "file_is_taken", lasting->is_taken);
 	state_flag(out, "file_is_linked", lasting->is_linked);
+	state_flag(out, "file_is_moved", lasting->is_moved);
+	state_flag(out, "file_is_touched", lasting->is_touched);
 	if (lasting->opening == NULL)
 		return;
 	state_number(out, "opening_thread", lasting->opening->thread);
@@ -232,6 +243,8 @@ int lasting_restore(struct inode *inode, struct state_reader *in)
 	lasting->dates = state_find_flag(in, "file_dates");
 	lasting->is_taken = state_find_flag(in, "file_is_taken");
 	lasting->is_linked = state_find_flag(in, "file_is_linked");
+	lasting->is_moved = state_find_flag(in, "file_is_moved");
+	lasting->is_touched = state_find_flag(in, "file_is_touched");
 	lasting->maker = (pid_t)state_get_number(in, "file_maker", 0, INT32_MAX);
 	lasting->maker_start = state_get_unsigned(in, "file_maker_start", UINT64_MAX);
 	lasting->maker_fd = -1;

@@ -64,6 +64,7 @@ struct lasting {
 	uint64_t lost_by;     /* the event (telling.h) that took it away; 0: none has */
 	bool is_taken;	      /* somebody else has taken the name away */
 	bool is_linked;	      /* it has, or had, others in its ring */
+	bool is_moved;	      /* a directory that was renamed with names in it */
 	bool is_linking;      /* link(2) makes the name, and the store has not decided */
 	pid_t maker;	      /* the process that made it; 0: unknown */
 	uint64_t maker_start; /* when that started: process_start(); 0: not needed, or unknown */
@@ -74,6 +75,7 @@ struct lasting {
 	struct lasting_opening *opening; /* NULL: there is none */
 	struct late *late; /* ops/late.h: the text is stored late; NULL: or that is with another
 			      of the ring */
+	bool is_touched;   /* a directory, in which names have come or gone: so it is */
 	int64_t stored_ms; /* when this host last changed the text in the store; 0: never, and */
 	struct timespec stored; /* that time by the servers' clock */
 };
@@ -83,6 +85,9 @@ bool lasting_directory(const struct inode *directory);
 
 /* The directory above all that are names themselves, for `path` in the store. */
 const struct inode *lasting_top(const struct inode *directory);
+
+/* The path in the store of a name in the directory. To be freed; NULL: out of memory. */
+char *lasting_path_below(const struct inode *directory, const char *name);
 
 /* Makes the new inode, of a name in the directory, one of that kind, alone in its ring and not of
  * this host yet. Returns 0 or -ENOMEM. */

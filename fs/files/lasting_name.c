@@ -227,13 +227,15 @@ int lasting_revoke(const struct inode *inode, const char *who)
 	return 0;
 }
 
-void lasting_gone(struct filesystem *filesystem, const char *path, enum lockfile_end why)
+/* What is in a directory that is gone is so, too: it cannot be found by its path any more. */
+static void note_gone(struct inode *inode, enum lockfile_end why)
 {
-	char *plain = file_path_plain(path);
-	struct inode *inode = plain != NULL ? lasting_find(filesystem, plain) : NULL;
+	struct inode *child, *next;
 
-	free(plain);
-	if (inode == NULL || !inode->lasting->is_ours)
+	HASH_ITER (by_name, inode->children, child, next) {
+		note_gone(child, why);
+	}
+	if (!inode->lasting->is_ours)
 		return;
 	if (why == LOCKFILE_LOST) {
 		log_lock_error(inode->path, "lock file lost with the session, of process %d (%s)",
@@ -245,5 +247,16 @@ void lasting_gone(struct filesystem *filesystem, const char *path, enum lockfile
 				       "lock file taken away, or replaced, by another host");
 		inode->lasting->is_taken = true;
 	}
+}
+
+void lasting_gone(struct filesystem *filesystem, const char *path, enum lockfile_end why)
+{
+	char *plain = file_path_plain(path);
+	struct inode *inode = plain != NULL ? lasting_find(filesystem, plain) : NULL;
+
+	free(plain);
+	if (inode == NULL || !inode->lasting->is_ours)
+		return;
+	note_gone(inode, why);
 	lasting_forget(filesystem, inode);
 }

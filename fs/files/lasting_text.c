@@ -61,6 +61,7 @@ char *lasting_format(const struct inode *inode, nlink_t links)
 	state_unsigned(out, "uid", inode->uid);
 	state_unsigned(out, "gid", inode->gid);
 	state_unsigned(out, "links", links);
+	state_flag(out, "moved", lasting->is_moved);
 	if (lasting->dates)
 		state_number(out, "mtime", ns_of(inode->mtime));
 	if (ns_of(inode->atime) != ns_of(inode->mtime))
@@ -106,6 +107,7 @@ static bool parse_lines(struct state_reader *in, struct lasting_facts *facts)
 	facts->mode = (mode_t)state_get_unsigned(in, "mode", 0177777) & LASTING_MODE_BITS;
 	facts->uid = (uid_t)state_get_unsigned(in, "uid", ACCOUNT_MAX);
 	facts->gid = (gid_t)state_get_unsigned(in, "gid", ACCOUNT_MAX);
+	facts->is_moved = state_find_flag(in, "moved");
 	facts->links = (nlink_t)state_get_number(in, "links", 1, UINT32_MAX);
 	if (state_has(in, "mtime"))
 		facts->mtime =
@@ -212,6 +214,7 @@ int lasting_update(struct inode *inode, const struct lasting_facts *facts)
 	memcpy(lasting->id, facts->id, sizeof(lasting->id));
 	lasting->number = facts->number != 0 ? facts->number : inode_number(inode->path);
 	lasting->links = facts->links;
+	lasting->is_moved = facts->is_moved;
 	lasting->version = facts->version;
 	memcpy(lasting->who, facts->who, sizeof(lasting->who));
 	lasting->dates = ns_of(facts->mtime) != ns_of(facts->ctime);

@@ -3,15 +3,16 @@
  * What the store has of a lasting name (lasting.h): two lines of text: an id that no other name
  * ever has, and
  *
- *     file inode=... lock=... mode=... uid=... gid=... links=... mtime=... atime=... host=...
- * pid=... command=... text=...
+ *     file inode=... lock=... mode=... uid=... gid=... links=... moved=... mtime=... atime=...
+ * host=... pid=... command=... text=...
  *
  * in the form of journal/text.h. `inode` is what hard links have in common, if it does not follow
  * from the id; `lock` is the path of the queue of its lock (claim/file_path.h), if that is not the
- * one of the name; `mtime`, in nanoseconds, is there if it is not the time at which the store had
- * the text; `atime` if it is another one than that. What is made twice, because a request is
- * handled again by another process, differs in the id alone: engine/lockfile.h relies on that. Text
- * that is not in this form, as of other clients, is a file's content as it is.
+ * one of the name; `moved` is there if that is a directory which was renamed with names in it;
+ * `mtime`, in nanoseconds, is there if it is not the time at which the store had the text; `atime`
+ * if it is another one than that. What is made twice, because a request is handled again by another
+ * process, differs in the id alone: engine/lockfile.h relies on that. Text that is not in this
+ * form, as of other clients, is a file's content as it is.
  *
  * Loop thread only; nothing here blocks.
  */
@@ -33,6 +34,7 @@ struct lasting_facts {
 	uid_t uid;
 	gid_t gid;
 	nlink_t links;
+	bool is_moved;
 	struct timespec atime, mtime, ctime;
 	uint32_t version;
 	pid_t maker;   /* on its host */

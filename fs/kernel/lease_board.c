@@ -38,6 +38,7 @@ struct shared {
 	_Atomic uint64_t entries;	 /* how many were ever in use */
 	atomic_bool handed_over;
 	_Atomic uint64_t guards; /* how many have opened the board */
+	atomic_uint place;	 /* of the latest */
 	struct entry entry[LEASE_BOARD_PROCESSES + 1];
 	struct deadline deadline[];
 };
@@ -214,6 +215,11 @@ void lease_board_renew(struct lease_board *board, lease_board_entry entry)
 		atomic_store(&board->shared->entry[entry].told, TOLD_BY_NOBODY);
 }
 
+unsigned lease_board_place(const struct lease_board *board)
+{
+	return board != NULL ? atomic_load(&board->shared->place) : 0;
+}
+
 void lease_board_hand_over(struct lease_board *board, bool hands_over)
 {
 	if (board != NULL)
@@ -249,6 +255,11 @@ struct lease_board *lease_board_open(int memory, int wake)
 	}
 	board->number = atomic_fetch_add(&board->shared->guards, 1) + 1;
 	return board;
+}
+
+void lease_board_note_place(struct lease_board *board, unsigned place)
+{
+	atomic_store(&board->shared->place, place);
 }
 
 struct lease_board_due lease_board_due(const struct lease_board *board, int64_t now_ms)

@@ -85,6 +85,15 @@ bool lease_board_begin_telling(struct lease_board *board, lease_board_entry entr
 /* The process still holds something else: the next loss is another one. 0 is fine. */
 void lease_board_renew(struct lease_board *board, lease_board_entry entry);
 
+/* What the latest guard could make sure of, as bits; 0: none has begun. */
+enum lease_board_place {
+	LEASE_BOARD_WATCHES = 1 << 0,  /* it has begun */
+	LEASE_BOARD_REALTIME = 1 << 1, /* it runs before all processes that are not */
+	LEASE_BOARD_SPARED = 1 << 2,   /* when memory is short the kernel ends others first */
+	LEASE_BOARD_LOCKED = 1 << 3,   /* all of its memory stays */
+};
+unsigned lease_board_place(const struct lease_board *board);
+
 /* Another program is to go on, in the daemon's process or in another one, with a board of its own:
  * this guard watches until the guard of that program does. With `hands_over` false no program is to
  * go on after all. */
@@ -99,6 +108,9 @@ void lease_board_clear(struct lease_board *board);
 
 /* Opens the board of a daemon, which owns the descriptors from now on. NULL: there is no board. */
 struct lease_board *lease_board_open(int memory, int wake);
+
+/* The bits of enum lease_board_place. */
+void lease_board_note_place(struct lease_board *board, unsigned place);
 
 /* What the guard has to do next, and when, by the clock's time `now_ms`. */
 struct lease_board_due {

@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -27,6 +27,9 @@
 
 /* When the watch itself is late by more than this, the host was suspended or is too busy. */
 #define LATE_MIN_MS 20
+
+/* Of oom_score_adj: from there on everything else goes first that has a tenth of the memory. */
+#define SPARED_SCORE (-900)
 
 /* The connection's file in fusectl, which root and the user who has mounted may write to. It works
  * even if the mount point has gone. */
@@ -46,21 +49,39 @@ static int open_control(const char *mountpoint)
 	return descriptor;
 }
 
-/* As far as its rights allow: the guard runs, and stays in memory, even when processor and memory
- * are scarce.
+/* Not to be ended when memory is short. Only who has CAP_SYS_RESOURCE may ask for that; a service
+ * manager may have done so, with less than the most, for the daemon and the guard. Returns whether
+ * others are ended first: the guard has a few megabytes. Source: proc(5), oom_badness() of Linux.
  */
-static void take_precedence(void)
+static bool be_spared(void)
+{
+	int file = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	char text[16] = "";
+
+	if (file < 0)
+		return false;
+	ssize_t written = pwrite(file, "-1000", 5, 0);
+	(void)written;
+	ssize_t got = pread(file, text, sizeof(text) - 1, 0);
+	close(file);
+	return got > 0 && atoi(text) <= SPARED_SCORE;
+}
+
+/* As far as its rights allow: the guard runs, and stays in memory, even when processor and memory
+ * are scarce. Returns what it got, as lease_board_note_place() wants it.
+ */
+static unsigned take_precedence(void)
 {
 	const struct sched_param priority = {.sched_priority = 1};
-	int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	unsigned place = LEASE_BOARD_WATCHES;
 
-	if (file >= 0) {
-		ssize_t written = write(file, "-1000", 5);
-		(void)written;
-		close(file);
-	}
-	memory_lock_all();
-	sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &priority);
+	if (be_spared())
+		place |= LEASE_BOARD_SPARED;
+	if (memory_lock_all())
+		place |= LEASE_BOARD_LOCKED;
+	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &priority) == 0)
+		place |= LEASE_BOARD_REALTIME;
+	return place;
 }
 
 void lease_watch_begin(struct lease_watch *watch, int memory, int wake, const char *mountpoint)
@@ -79,7 +100,7 @@ void lease_watch_begin(struct lease_watch *watch, int memory, int wake, const ch
 	}
 	watch->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	watch->control = open_control(mountpoint);
-	take_precedence();
+	lease_board_note_place(watch->board, take_precedence());
 }
 
 void lease_watch_end(struct lease_watch *watch)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernel/memory_lock.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -49,10 +48,11 @@ static void lock_mapped(bool private)
 		fclose(maps);
 }
 
-void memory_lock_all(void)
+bool memory_lock_all(void)
 {
 	if (mlockall(MCL_CURRENT | MCL_FUTURE) == 0)
-		return;
+		return true;
 	lock_mapped(true);
 	lock_mapped(false);
+	return false;
 }

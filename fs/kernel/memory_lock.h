@@ -8,13 +8,15 @@
 #ifndef DLOCKFS_KERNEL_MEMORY_LOCK_H
 #define DLOCKFS_KERNEL_MEMORY_LOCK_H
 
+#include <stdbool.h>
+
 /* Keeps every page in memory that the process has used once, if no limit counts, as for root and
  * for the service: an allocation that reaches a limit would fail. For the daemon. */
 void memory_lock_used(void);
 
 /* Loads all that is mapped now, and keeps it in memory, including code that is needed only once, at
  * the end. If the limit is too low, as much as the limit allows. For the guard, which does not
- * grow. */
-void memory_lock_all(void);
+ * grow. Returns whether all of it is kept. */
+bool memory_lock_all(void);
 
 #endif

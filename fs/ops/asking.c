@@ -196,6 +196,7 @@ static void list(struct asking *asking, const char *top, const char *below)
 	free(asking->below);
 	asking->below = strdup(below);
 	asking->is_empty = true;
+	asking->is_deep = false;
 	asking->answers++;
 	asking->read_error = asking->below != NULL ? engine_list_files(asking->shard->engine, top,
 								       asking->limit_ms, asking)
@@ -335,8 +336,10 @@ static bool note_name(struct asking *asking, const char *name)
 	if (*name == '\0')
 		return true;
 	asking->is_empty = false;
-	if (strchr(name, '/') != NULL)
+	if (strchr(name, '/') != NULL) {
+		asking->is_deep = true;
 		return true;
+	}
 	char *copy = strdup(name);
 	if (copy == NULL)
 		return false;

@@ -27,6 +27,10 @@
 /* How often something is tried again that another host changes at the same time. */
 #define ASKING_TRIES_MAX 8
 
+/* So many names may be in a directory that is renamed: each is made and removed in one transaction
+ * with it. */
+#define ASKING_MOVED_MAX (STORE_STEPS_MAX / 2 - 1)
+
 struct asking {
 	struct asking *prev, *next; /* in filesystem->askings */
 	struct filesystem *filesystem;
@@ -48,6 +52,7 @@ struct asking {
 	bool is_ours; /* the file that was read */
 	struct lasting_facts facts;
 	bool is_empty; /* of a list: the directory has no names */
+	bool is_deep;  /* likewise: a directory in it has */
 	char **names;  /* those that it has */
 	size_t names_count;
 	/* What it is about: */
@@ -59,12 +64,16 @@ struct asking {
 	struct inode *made; /* has no name before the store has it */
 	int flags;
 	bool replaces; /* of RENAME: another host has made the new name meanwhile */
+	struct inode *moved[ASKING_MOVED_MAX]; /* likewise: what is in the directory, by the new
+						  names, which are not there yet */
+	size_t moved_count;
 	size_t size;
 	off_t offset;
 	struct stat attr;
-	int to_set;  /* of SETATTR */
-	char *data;  /* of WRITE */
-	char *below; /* of a list: the directory, below its top; "" the top */
+	int to_set;	 /* of SETATTR */
+	bool lists_plus; /* of READDIR: it is READDIRPLUS */
+	char *data;	 /* of WRITE */
+	char *below;	 /* of a list: the directory, below its top; "" the top */
 	/* Of the ioctl(2) of dlockctl: what is meant, by its path below the mount; NULL: it is
 	 * another request. */
 	char *path;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Listing a directory: the names in use on this host, as of opendir(3). Entries come with their
- * attributes (readdirplus), which puts them into the kernel's cache of names: a lookup would not
- * find them. .dlockfs is not among them, so that programs that list, search or clear the directory
- * do not meet it. Loop thread only.
+ * Listing a directory: the names in use on this host; of lasting names, all. They are taken when a
+ * process begins to read, by its first READDIR, or after rewinddir(3): not by OPENDIR, as a program
+ * may make a name after that and want to know who else has. Entries come with their attributes
+ * (readdirplus), which puts them into the kernel's cache of names: a lookup would not find them.
+ * .dlockfs is not among them, so that programs that list, search or clear the directory do not meet
+ * it. Loop thread only.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,16 +23,21 @@ struct listing {
 	uint64_t number;   /* the file handle that the kernel knows */
 	struct user *user; /* of whose USER_FILES it takes this many shares: */
 	size_t shares;
+	uid_t uid; /* that user's */
+	bool taken;
 	size_t count;
-	const char **names;
-	char *text; /* the bytes of the names */
+	const char **names; /* once they are taken */
+	char *text;	    /* the bytes of the names */
 };
 
-static void listing_free(struct listing *listing)
+static void free_names(struct listing *listing)
 {
 	free(listing->names);
 	free(listing->text);
-	free(listing);
+	listing->names = NULL;
+	listing->text = NULL;
+	listing->count = 0;
+	listing->taken = false;
 }
 
 /* Names, as they are going to be listed. */
@@ -74,33 +81,33 @@ static size_t shares_of(const struct names *names)
 	return user_shares_of(names->bytes + names->count * sizeof(char *));
 }
 
-static struct listing *listing_create(const struct names *names)
+/* Returns 0 or -ENOMEM. */
+static int copy_names(struct listing *listing, const struct names *names)
 {
-	struct listing *listing = calloc(1, sizeof(*listing));
-
-	if (listing == NULL || names->starved) {
-		free(listing);
-		return NULL;
-	}
+	free_names(listing);
+	if (names->starved)
+		return -ENOMEM;
 	listing->names = calloc(names->count + 1, sizeof(char *));
 	listing->text = malloc(names->bytes + 1);
 	if (listing->names == NULL || listing->text == NULL) {
-		listing_free(listing);
-		return NULL;
+		free_names(listing);
+		return -ENOMEM;
 	}
 	char *to = listing->text;
 	for (size_t i = 0; i < names->count; i++) {
 		listing->names[listing->count++] = to;
 		to = stpcpy(to, names->list[i]) + 1;
 	}
-	return listing;
+	listing->taken = true;
+	return 0;
 }
 
 static void close_listing(struct filesystem *filesystem, struct listing *listing)
 {
 	HASH_DEL(filesystem->listings, listing);
 	user_leave(&filesystem->users, listing->user, USER_FILES, listing->shares);
-	listing_free(listing);
+	free_names(listing);
+	free(listing);
 }
 
 void op_dir_finish(struct filesystem *filesystem)
@@ -109,24 +116,44 @@ void op_dir_finish(struct filesystem *filesystem)
 		close_listing(filesystem, filesystem->listings);
 }
 
-/* Returns NULL when out of memory. */
-static struct listing *open_listing(struct filesystem *filesystem, const struct names *names,
-				    uint64_t number, uid_t uid)
+/* One whose names are not taken yet. Returns NULL when out of memory. */
+static struct listing *open_listing(struct filesystem *filesystem, uint64_t number, uid_t uid)
 {
-	struct listing *listing = listing_create(names);
+	struct listing *listing = calloc(1, sizeof(*listing));
 
 	if (listing == NULL)
 		return NULL;
 	listing->number = number;
-	listing->shares = shares_of(names);
+	listing->uid = uid;
+	listing->shares = user_shares_of(0);
 	listing->user = user_add(&filesystem->users, uid, USER_FILES, listing->shares);
 	if (listing->user != NULL)
 		HASH_ADD(hh, filesystem->listings, number, sizeof(listing->number), listing);
 	if (listing->hh.tbl != NULL)
 		return listing;
 	user_leave(&filesystem->users, listing->user, USER_FILES, listing->shares);
-	listing_free(listing);
+	free(listing);
 	return NULL;
+}
+
+/* These are the names now. Returns 0; -ENOMEM; or -ENFILE, they are too many for the user. */
+static int take(struct filesystem *filesystem, struct listing *listing, const struct names *names)
+{
+	size_t shares = shares_of(names);
+	int error = shares > listing->shares ? user_check(filesystem, listing->uid, USER_FILES,
+							  shares - listing->shares)
+					     : 0;
+
+	if (error == 0)
+		error = copy_names(listing, names);
+	if (error != 0)
+		return error;
+	if (shares > listing->shares)
+		user_add(&filesystem->users, listing->uid, USER_FILES, shares - listing->shares);
+	else if (shares < listing->shares)
+		user_leave(&filesystem->users, listing->user, USER_FILES, listing->shares - shares);
+	listing->shares = shares;
+	return 0;
 }
 
 static struct listing *find_listing(const struct filesystem *filesystem, uint64_t number)
@@ -136,43 +163,6 @@ static struct listing *find_listing(const struct filesystem *filesystem, uint64_
 	return listing;
 }
 
-/* Answers OPENDIR. */
-static void reply_opened(fuse_req_t req, const struct names *names, struct fuse_file_info *info)
-{
-	struct filesystem *filesystem = filesystem_of(req);
-	uid_t uid = fuse_req_ctx(req)->uid;
-	int error = user_check(filesystem, uid, USER_FILES, shares_of(names));
-	struct listing *listing =
-		error == 0 ? open_listing(filesystem, names, ++filesystem->handles.last_number, uid)
-			   : NULL;
-
-	if (listing == NULL) {
-		fuse_reply_err(req, error != 0 ? -error : ENOMEM);
-		return;
-	}
-	info->fh = listing->number;
-	if (fuse_reply_open(req, info) == -ENOENT)
-		close_listing(filesystem, listing);
-}
-
-/* The store has said which lasting names there are. */
-static void opened(struct asking *asking)
-{
-	struct names names = {0};
-
-	if (asking->read_error != 0) {
-		asking_reply(asking, asking_errno(asking->read_error));
-		return;
-	}
-	note_name(&names, ".");
-	note_name(&names, "..");
-	for (size_t i = 0; i < asking->names_count; i++)
-		note_name(&names, asking->names[i]);
-	reply_opened(asking->req, &names, &asking->info);
-	free(names.list);
-	asking_free(asking);
-}
-
 /* Valid replies: open, err. */
 void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
@@ -180,24 +170,22 @@ void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		status_opendir(req, node, info);
 		return;
 	}
-	struct inode *directory = inode_find(&filesystem_of(req)->inodes, node);
-	struct names names = {0};
+	struct filesystem *filesystem = filesystem_of(req);
+	uid_t uid = fuse_req_ctx(req)->uid;
+	struct listing *listing = NULL;
+	int error = inode_find(&filesystem->inodes, node) != NULL ? 0 : -ESTALE;
 
-	if (directory == NULL) {
-		fuse_reply_err(req, ESTALE);
+	if (error == 0)
+		error = user_check(filesystem, uid, USER_FILES, user_shares_of(0));
+	if (error == 0)
+		listing = open_listing(filesystem, ++filesystem->handles.last_number, uid);
+	if (listing == NULL) {
+		fuse_reply_err(req, error != 0 ? -error : ENOMEM);
 		return;
 	}
-	if (lasting_directory(directory)) {
-		struct asking *asking = asking_begin(req, directory, opened);
-		if (asking != NULL) {
-			asking->info = *info;
-			asking_list(asking, directory);
-		}
-		return;
-	}
-	collect_known(directory, &names);
-	reply_opened(req, &names, info);
-	free(names.list);
+	info->fh = listing->number;
+	if (fuse_reply_open(req, info) == -ENOENT)
+		close_listing(filesystem, listing);
 }
 
 /* Adds one entry to the buffer. Returns its size, which is more than `left` if it does not fit, or
@@ -229,30 +217,15 @@ static size_t add_entry(fuse_req_t req, struct inode *directory, const char *nam
 	return fuse_add_direntry_plus(req, buffer, left, name, &entry, next);
 }
 
-static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
-		 const struct fuse_file_info *info, bool plus)
+/* Answers READDIR. */
+static void reply_names(fuse_req_t req, struct inode *directory, const struct listing *listing,
+			size_t size, off_t offset, bool plus)
 {
-	if (status_owns(node)) {
-		status_readdir(req, node, size, offset, info, plus);
-		return;
-	}
-	struct filesystem *filesystem = filesystem_of(req);
-	const struct listing *listing = find_listing(filesystem, info->fh);
-	struct inode *directory = inode_find(&filesystem->inodes, node);
 	char *buffer = malloc(size);
 	size_t used = 0;
 
-	/* The directory was opened before this process took over: the names come in their present
-	 * order. */
-	if (listing == NULL && directory != NULL) {
-		struct names names = {0};
-		collect_known(directory, &names);
-		listing = open_listing(filesystem, &names, info->fh, fuse_req_ctx(req)->uid);
-		free(names.list);
-	}
-	if (directory == NULL || buffer == NULL || listing == NULL) {
-		free(buffer);
-		fuse_reply_err(req, directory == NULL ? ESTALE : ENOMEM);
+	if (buffer == NULL) {
+		fuse_reply_err(req, ENOMEM);
 		return;
 	}
 	for (size_t i = (size_t)offset; i < listing->count; i++) {
@@ -264,6 +237,91 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 	}
 	fuse_reply_buf(req, buffer, used);
 	free(buffer);
+}
+
+/* The store has said which lasting names there are. */
+static void listed(struct asking *asking)
+{
+	struct filesystem *filesystem = asking->filesystem;
+	struct inode *directory = inode_find(&filesystem->inodes, asking->parent);
+	struct listing *listing = find_listing(filesystem, asking->info.fh);
+	struct names names = {0};
+	int error = asking->read_error;
+
+	if (directory == NULL || listing == NULL) {
+		fuse_reply_buf(asking->req, NULL, 0);
+		asking_free(asking);
+		return;
+	}
+	if (error == 0) {
+		note_name(&names, ".");
+		note_name(&names, "..");
+		for (size_t i = 0; i < asking->names_count; i++)
+			note_name(&names, asking->names[i]);
+		error = take(filesystem, listing, &names);
+		free(names.list);
+	}
+	if (error != 0) {
+		asking_reply(asking, asking_errno(error));
+		return;
+	}
+	reply_names(asking->req, directory, listing, asking->size, asking->offset,
+		    asking->lists_plus);
+	asking_free(asking);
+}
+
+static void ask_for_names(fuse_req_t req, struct inode *directory, size_t size, off_t offset,
+			  const struct fuse_file_info *info, bool plus)
+{
+	struct asking *asking = asking_begin(req, directory, listed);
+
+	if (asking == NULL)
+		return;
+	asking->info = *info;
+	asking->size = size;
+	asking->offset = offset;
+	asking->lists_plus = plus;
+	asking_list(asking, directory);
+}
+
+static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+		 const struct fuse_file_info *info, bool plus)
+{
+	if (status_owns(node)) {
+		status_readdir(req, node, size, offset, info, plus);
+		return;
+	}
+	struct filesystem *filesystem = filesystem_of(req);
+	struct listing *listing = find_listing(filesystem, info->fh);
+	struct inode *directory = inode_find(&filesystem->inodes, node);
+	int error = 0;
+
+	/* A directory that was removed has no names. */
+	if (directory == NULL) {
+		fuse_reply_buf(req, NULL, 0);
+		return;
+	}
+	/* The directory was opened before this process took over: the names come in their present
+	 * order. */
+	if (listing == NULL)
+		listing = open_listing(filesystem, info->fh, fuse_req_ctx(req)->uid);
+	if (listing == NULL)
+		error = -ENOMEM;
+	bool takes = error == 0 && (offset == 0 || !listing->taken);
+	if (takes && lasting_directory(directory)) {
+		ask_for_names(req, directory, size, offset, info, plus);
+		return;
+	}
+	if (takes) {
+		struct names names = {0};
+		collect_known(directory, &names);
+		error = take(filesystem, listing, &names);
+		free(names.list);
+	}
+	if (error != 0)
+		fuse_reply_err(req, -error);
+	else
+		reply_names(req, directory, listing, size, offset, plus);
 }
 
 /* Valid replies: buf, err. */

@@ -100,6 +100,8 @@ void lasting_getattr(fuse_req_t req, struct inode *inode)
 {
 	if (lasting_resume_opening(req, inode) || refuse_stale(req, inode))
 		return;
+	if (late_has_no_time(inode) && late_holds_text(req, inode))
+		return;
 	if (is_known(inode) && !is_unsure(req, inode)) {
 		struct stat attr;
 		inode_stat(inode, &attr);

@@ -71,17 +71,6 @@ static void looked_up(struct asking *asking)
 	asking_reply(asking, asking_errno(error));
 }
 
-/* The path in the store of a name in the directory. To be freed; NULL: out of memory. */
-static char *path_below(const struct inode *directory, const char *name)
-{
-	char *path;
-	int bytes = directory->lasting != NULL
-			    ? asprintf(&path, "%s/%s", directory->lasting->path, name)
-			    : asprintf(&path, "%s//%s", directory->path, name);
-
-	return bytes < 0 ? NULL : path;
-}
-
 void lasting_lookup(fuse_req_t req, struct inode *parent, const char *name)
 {
 	struct filesystem *filesystem = filesystem_of(req);
@@ -97,7 +86,7 @@ void lasting_lookup(fuse_req_t req, struct inode *parent, const char *name)
 	struct asking *asking = asking_begin(req, parent, looked_up);
 	if (asking == NULL)
 		return;
-	char *path = path_below(parent, name);
+	char *path = lasting_path_below(parent, name);
 	asking->name = strdup(name);
 	if (path == NULL || asking->name == NULL)
 		asking_reply(asking, ENOMEM);
@@ -161,9 +150,14 @@ int lasting_appear_made(struct asking *asking, struct inode *directory)
 	if (error == 0)
 		error = directory != NULL ? lasting_appear(filesystem, directory, made, true)
 					  : -ENOENT;
-	if (error != 0)
+	if (error != 0) {
 		inode_detach(filesystem, made);
-	return error;
+		return error;
+	}
+	if (inode_is_directory(made))
+		late_stored(made);
+	late_touch(directory, asking->uid);
+	return 0;
 }
 
 bool lasting_is_done(const struct asking *asking, struct inode *directory)
@@ -463,6 +457,8 @@ static void removed(struct asking *asking)
 		lasting_log_taken(asking, asking->path, asking->facts.who, "broken");
 	else if (error == 0 && inode != NULL && !inode->lasting->is_ours)
 		lasting_log_inode_taken(asking, inode, "removed");
+	if (error == 0)
+		late_touch(parent, asking->uid);
 	if ((error == 0 || error == -ENOENT) && inode != NULL)
 		lasting_forget(asking->filesystem, inode);
 	asking_reply(asking, error == 0 ? 0 : asking_errno(error));
@@ -495,12 +491,17 @@ static void found_empty(struct asking *asking)
 
 	if (asking->read_error != 0)
 		asking_reply(asking, asking_errno(asking->read_error));
-	else if (!asking->is_empty)
-		asking_reply(asking, ENOTEMPTY);
 	else if (inode == NULL || inode->parent == NULL)
 		asking_reply(asking, ENOENT);
+	else if (!asking->is_empty || !lasting_may_take_directory(inode))
+		asking_reply(asking, ENOTEMPTY);
 	else
 		lasting_ask_to_remove(asking, inode);
+}
+
+bool lasting_may_take_directory(const struct inode *inode)
+{
+	return inode->lasting->is_ours || !inode->lasting->is_moved;
 }
 
 int lasting_may_remove(fuse_req_t req, const struct inode *inode)

@@ -20,6 +20,7 @@
 #include "files/user.h"
 #include "ops/asking.h"
 #include "ops/lasting_ops.h"
+#include "ops/late.h"
 #include "ops/writes.h"
 
 /* How often it is tried again while other hosts make and remove the name. */
@@ -98,6 +99,8 @@ static void created(struct asking *asking)
 			error = directory != NULL
 					? lasting_appear(asking->filesystem, directory, inode, true)
 					: -ENOENT;
+		if (error == 0)
+			late_touch(directory, opening->uid);
 	}
 	opening->decided = true;
 	opening->error = error == 0 ? 0 : asking_errno(error);

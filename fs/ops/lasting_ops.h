@@ -66,6 +66,10 @@ int lasting_appear_made(struct asking *asking, struct inode *directory);
 /* Whether the caller may take the name away: 0 or -EPERM. */
 int lasting_may_remove(fuse_req_t req, const struct inode *inode);
 
+/* Whether the directory may be taken away, as far as this host can tell that it is empty: see
+ * lasting_rename.c. */
+bool lasting_may_take_directory(const struct inode *inode);
+
 /* lasting_rename.c */
 void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
 		    struct inode *new_parent, const char *new_name, unsigned int flags);

@@ -1,10 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A name in a directory of `style = file` is renamed: one transaction makes the new name, with the
- * content of the old one, and removes that. Loop thread only.
+ * content of the old one, and removes that. What is in a directory has names of its own in the
+ * store: the same transaction does it for these, if they are few.
+ *
+ * Two hosts that rename such directories to one name do not both succeed, as programs that lock by
+ * that rely on. So none replaces another directory: that this is empty could be told only before
+ * the transaction. Nor do other hosts remove, rename or replace such a directory: each finds it
+ * empty before it does that, and could be so late that it meets the next one by that name. The new
+ * name may be free though there are names below it, if the directory was made by mkdir(2) before,
+ * and was removed too late. So what is there is listed after the transaction; if there is more than
+ * was renamed, that is taken back. Of two hosts the second one finds what is the first one's.
+ *
+ * Another process that handles the request again may find that the one before has done it. If its
+ * engine is to know that this is the same alteration, it is of what was in the directory then,
+ * which is what is in memory. Loop thread only.
  */
 #include <errno.h>
 #include <linux/fs.h> /* RENAME_NOREPLACE */
+#include <stdlib.h>
+#include <string.h>
 
 #include "files/filesystem.h"
 #include "files/lasting_name.h"
@@ -14,11 +29,53 @@
 #include "ops/writes.h"
 
 static void renamed(struct asking *asking);
+static void found_child(struct asking *asking);
+static void list_source(struct asking *asking, struct inode *source);
 
 /* Whether what is replaced has other names, which are told. */
 static bool has_links(const struct inode *target)
 {
 	return lasting_is_ours(target) && lasting_links(target) > 1;
+}
+
+static void drop_moved(struct asking *asking)
+{
+	while (asking->moved_count > 0)
+		inode_detach(asking->filesystem, asking->moved[--asking->moved_count]);
+}
+
+static void fail(struct asking *asking, int error)
+{
+	drop_moved(asking);
+	inode_detach(asking->filesystem, asking->made);
+	asking_reply(asking, error);
+}
+
+/* What is in the directory moves with it. The texts are to be freed. Returns how many steps;
+ * -ENOMEM. */
+static int move_names(const struct asking *asking, struct inode *source, struct store_step *steps)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < asking->moved_count; i++) {
+		const struct inode *moved = asking->moved[i];
+		const struct inode *child = inode_child(source, moved->name);
+		char *text = child != NULL ? lasting_format(moved, lasting_links(child)) : NULL;
+		if (text == NULL) {
+			lasting_free_texts(steps, count);
+			return -ENOMEM;
+		}
+		steps[count++] = (struct store_step){.kind = STEP_MAKE,
+						     .path = moved->lasting->path,
+						     .text = text,
+						     .version = STORE_ANY_VERSION};
+		steps[count++] = (struct store_step){.kind = STEP_REMOVE,
+						     .path = child->lasting->path,
+						     .version = child->lasting->is_ours
+									? STORE_ANY_VERSION
+									: child->lasting->version};
+	}
+	return count;
 }
 
 /* The new name takes the content over, and the old one goes, at once. */
@@ -36,11 +93,13 @@ static void ask_to_rename(struct asking *asking, struct inode *source)
 	int count = 0;
 
 	asking->done = renamed;
+	asking->made->lasting->is_moved = asking->moved_count > 0;
 	if (has_links(target))
 		count = lasting_renumber(target, target, lasting_links(target) - 1, steps + 1);
+	else
+		count = move_names(asking, source, steps + 1);
 	if (count < 0) {
-		inode_detach(asking->filesystem, asking->made);
-		asking_reply(asking, ENOMEM);
+		fail(asking, ENOMEM);
 		return;
 	}
 	lasting_ask_to_make(asking, replaces ? STEP_TAKE : STEP_MAKE, lasting_links(source), steps,
@@ -61,13 +120,153 @@ static void found_source(struct asking *asking)
 	if (error == 0)
 		error = text_set(asking->made, source->text.bytes, source->text.count,
 				 asking->made->maker);
-	if (error == 0) {
-		inode_mark(asking->made);
-		ask_to_rename(asking, source);
+	if (error != 0) {
+		fail(asking, asking_errno(error));
 		return;
 	}
-	inode_detach(asking->filesystem, asking->made);
-	asking_reply(asking, asking_errno(error));
+	inode_mark(asking->made);
+	if (S_ISDIR(source->mode))
+		list_source(asking, source);
+	else
+		ask_to_rename(asking, source);
+}
+
+/* The store has renamed the directory: so it is with what is in it. What the process before had
+ * made has other ids: it is looked up. */
+static void appear_moved(struct asking *asking)
+{
+	for (size_t i = 0; i < asking->moved_count; i++) {
+		struct inode *moved = asking->moved[i];
+		if (asking->resumed ||
+		    lasting_appear(asking->filesystem, asking->made, moved, true) != 0)
+			inode_detach(asking->filesystem, moved);
+	}
+	asking->moved_count = 0;
+}
+
+/* All is renamed, in the store: so it is here. */
+static void conclude(struct asking *asking, struct inode *source)
+{
+	struct inode *parent = inode_find(&asking->filesystem->inodes, asking->new_parent);
+	int error = lasting_appear_made(asking, parent);
+
+	if (error == 0)
+		appear_moved(asking);
+	else
+		drop_moved(asking);
+	if (error == 0 && source != NULL && source->parent != NULL) {
+		late_touch(source->parent, asking->uid);
+		lasting_forget(asking->filesystem, source);
+	}
+	asking_reply(asking, error == 0 ? 0 : asking_errno(error));
+}
+
+/* The former names are there again, or it is not known what is: then all are looked up. */
+static void taken_back(struct asking *asking)
+{
+	struct filesystem *filesystem = asking->filesystem;
+	struct inode *source = inode_find(&filesystem->inodes, asking->node);
+	int error = asking->alter_error;
+
+	if (error != 0 && source != NULL && source->parent != NULL)
+		lasting_forget(filesystem, source);
+	late_touch(inode_find(&filesystem->inodes, asking->new_parent), asking->uid);
+	fail(asking, error == 0 ? ENOTEMPTY : asking_errno(error));
+}
+
+/* The name is to be made anew, as a new one of the same content. Returns the text; NULL: it could
+ * not be done. */
+static char *format_again(struct inode *inode)
+{
+	uint64_t number = inode->lasting->number;
+
+	if (!lasting_renew_id(inode))
+		return NULL;
+	if (!inode_is_directory(inode)) /* whose number the new directory keeps */
+		inode->lasting->number = number;
+	inode->lasting->is_ours = true;
+	inode->lasting->version = 0;
+	inode_mark(inode);
+	return lasting_format(inode, lasting_links(inode));
+}
+
+/* What was renamed has its former names again. The new directory stays for what else is in it. */
+static void take_back(struct asking *asking, struct inode *source)
+{
+	struct store_step steps[STORE_STEPS_MAX];
+	int count = 0;
+
+	asking->done = taken_back;
+	for (size_t i = 0; i <= asking->moved_count; i++) {
+		const struct inode *moved = i < asking->moved_count ? asking->moved[i] : NULL;
+		struct inode *former = moved != NULL ? inode_child(source, moved->name) : source;
+		char *text = former != NULL ? format_again(former) : NULL;
+		if (text == NULL) {
+			lasting_free_texts(steps, count);
+			asking->alter_error = -EIO;
+			asking_skip(asking);
+			return;
+		}
+		steps[count++] = (struct store_step){.kind = STEP_MAKE,
+						     .path = former->lasting->path,
+						     .text = text,
+						     .version = STORE_ANY_VERSION};
+		if (moved != NULL)
+			steps[count++] = (struct store_step){.kind = STEP_REMOVE,
+							     .path = moved->lasting->path,
+							     .version = STORE_ANY_VERSION};
+	}
+	asking_alter(asking, steps, (size_t)count);
+	lasting_free_texts(steps, count);
+}
+
+static bool is_moved(const struct asking *asking, const char *name)
+{
+	for (size_t i = 0; i < asking->moved_count; i++) {
+		if (strcmp(asking->moved[i]->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The new directory has been listed. */
+static void found_moved(struct asking *asking)
+{
+	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node);
+	bool is_alone = !asking->is_deep;
+
+	for (size_t i = 0; i < asking->names_count; i++)
+		is_alone = is_alone && is_moved(asking, asking->names[i]);
+	if (asking->read_error != 0 || (!is_alone && source == NULL))
+		fail(asking, EIO);
+	else if (is_alone)
+		conclude(asking, source);
+	else
+		take_back(asking, source);
+}
+
+/* What was changed, or has gone, meanwhile is looked for again. Returns whether it is. */
+static bool look_again(struct asking *asking, struct inode *source, int error)
+{
+	bool has_changed = error == -ESTALE || (error == -ENOENT && asking->moved_count > 0);
+
+	if (!has_changed || source == NULL || asking->tries++ >= ASKING_TRIES_MAX)
+		return false;
+	asking->done = found_source;
+	asking_read(asking, source->lasting->path);
+	return true;
+}
+
+/* The new name is there, unexpectedly. Returns whether it is to be replaced. */
+static bool replace(struct asking *asking, struct inode *source)
+{
+	if ((asking->flags & RENAME_NOREPLACE) != 0 || asking->replaces || source == NULL ||
+	    S_ISDIR(source->mode) ||
+	    config_policy(asking->filesystem->config, asking->made->path).steal != STEAL_YES)
+		return false;
+	asking->replaces = true;
+	ask_to_rename(asking, source);
+	return true;
 }
 
 static void renamed(struct asking *asking)
@@ -81,18 +280,11 @@ static void renamed(struct asking *asking)
 		return;
 	if ((error == -EEXIST || error == -ENOENT) && lasting_is_done(asking, parent))
 		error = 0;
-	if (error == -ESTALE && source != NULL && asking->tries++ < ASKING_TRIES_MAX) {
-		asking->done = found_source;
-		asking_read(asking, source->lasting->path);
+	if (look_again(asking, source, error) || (error == -EEXIST && replace(asking, source)))
 		return;
-	}
-	if (error == -EEXIST && (asking->flags & RENAME_NOREPLACE) == 0 && !asking->replaces &&
-	    source != NULL &&
-	    config_policy(filesystem->config, asking->made->path).steal == STEAL_YES) {
-		asking->replaces = true;
-		ask_to_rename(asking, source);
-		return;
-	}
+	if (error == -EEXIST && (asking->flags & RENAME_NOREPLACE) == 0 &&
+	    S_ISDIR(asking->made->mode))
+		error = -ENOTEMPTY;
 	const struct inode *target =
 		parent != NULL ? inode_child(parent, asking->made->name) : NULL;
 	/* It may be another name of what is replaced that went in the same moment. */
@@ -105,33 +297,121 @@ static void renamed(struct asking *asking)
 		lasting_log_inode_taken(asking, target, "replaced");
 	if (error == 0 && source != NULL && !source->lasting->is_ours)
 		lasting_log_inode_taken(asking, source, "renamed");
+	if (error != 0) {
+		fail(asking, asking_errno(error));
+	} else if (asking->moved_count > 0) {
+		asking->done = found_moved;
+		asking_list_path(asking, asking->made->lasting->path);
+	} else {
+		conclude(asking, source);
+	}
+}
+
+/* The name in the directory gets a new one, which is not there yet. Returns 0 or -errno. */
+static int prepare_to_move(struct asking *asking, struct inode *child)
+{
+	int error = lasting_may_remove(asking->req, child);
+
 	if (error == 0)
-		error = lasting_appear_made(asking, parent);
+		error = lasting_prepare_copy(asking->req, asking->made, child->name, child,
+					     &asking->moved[asking->moved_count]);
+	asking->moved_count += error == 0;
+	return error;
+}
+
+/* What is known here of the directory, and is not in it, would be found there by another process.
+ */
+static void forget_others(struct asking *asking, struct inode *source)
+{
+	struct inode *child, *next;
+
+	HASH_ITER (by_name, source->children, child, next) {
+		if (!is_moved(asking, child->name) && !child->lasting->is_ours)
+			lasting_forget(asking->filesystem, child);
+	}
+}
+
+/* One name after the other is read; then all are renamed. */
+static void read_next(struct asking *asking, struct inode *source)
+{
+	if (asking->names_count == 0) {
+		forget_others(asking, source);
+		ask_to_rename(asking, source);
+		return;
+	}
+	char *path = lasting_path_below(source, asking->names[asking->names_count - 1]);
+	asking->done = found_child;
+	if (path != NULL)
+		asking_read(asking, path);
 	else
-		inode_detach(filesystem, asking->made);
-	if (error == 0 && source != NULL && source->parent != NULL)
-		lasting_forget(filesystem, source);
-	asking_reply(asking, error == 0 ? 0 : asking_errno(error));
+		fail(asking, ENOMEM);
+	free(path);
+}
+
+static void found_child(struct asking *asking)
+{
+	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node), *child;
+	const char *name = asking->names[asking->names_count - 1];
+	int error = asking->read_error;
+
+	if (source == NULL || source->parent == NULL) {
+		fail(asking, ENOENT);
+		return;
+	}
+	if (error == 0)
+		error = lasting_know(asking->filesystem, source, name, &asking->facts,
+				     asking->is_ours, asking->uid, &child);
+	if (error == 0)
+		error = prepare_to_move(asking, child);
+	if (error != 0 && error != -ENOENT) {
+		fail(asking, asking_errno(error));
+		return;
+	}
+	free(asking->names[--asking->names_count]);
+	read_next(asking, source);
+}
+
+/* See above. Returns 0 or -errno. */
+static int move_known(struct asking *asking, struct inode *source)
+{
+	struct inode *child, *next;
+	int error = 0;
+
+	HASH_ITER (by_name, source->children, child, next) {
+		if (error == 0 && asking->moved_count < ASKING_MOVED_MAX)
+			error = prepare_to_move(asking, child);
+	}
+	return error;
 }
 
 /* The old directory has been listed. */
 static void found_movable(struct asking *asking)
 {
 	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node);
+	struct inode *parent = inode_find(&asking->filesystem->inodes, asking->new_parent);
 	int error = 0;
 
 	if (asking->read_error != 0)
 		error = asking_errno(asking->read_error);
-	else if (!asking->is_empty)
-		error = EXDEV; /* what is in it would have to move, too: mv(1) then copies */
-	else if (source == NULL || source->parent == NULL)
+	else if (source == NULL || source->parent == NULL || parent == NULL)
 		error = ENOENT;
-	if (error == 0) {
-		ask_to_rename(asking, source);
-		return;
-	}
-	inode_detach(asking->filesystem, asking->made);
-	asking_reply(asking, error);
+	else if (asking->is_empty && asking->resumed && asking->tries == 0)
+		error = -move_known(asking, source);
+	else if (!asking->is_empty && inode_child(parent, asking->made->name) != NULL)
+		error = ENOTEMPTY;
+	else if (asking->is_deep || asking->names_count > ASKING_MOVED_MAX)
+		error = EXDEV; /* mv(1) then copies */
+	if (error == 0)
+		read_next(asking, source);
+	else
+		fail(asking, error);
+}
+
+static void list_source(struct asking *asking, struct inode *source)
+{
+	drop_moved(asking);
+	asking->done = found_movable;
+	asking_list(asking, source);
 }
 
 /* The directory that is to be replaced has been listed; the old one is next. */
@@ -140,14 +420,12 @@ static void found_replaceable(struct asking *asking)
 	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node);
 
 	if (asking->read_error == 0 && asking->is_empty && source != NULL) {
-		asking->done = found_movable;
-		asking_list(asking, source);
+		list_source(asking, source);
 		return;
 	}
-	inode_detach(asking->filesystem, asking->made);
-	asking_reply(asking, asking->read_error != 0 ? asking_errno(asking->read_error)
-			     : source == NULL	     ? ENOENT
-						     : ENOTEMPTY);
+	fail(asking, asking->read_error != 0 ? asking_errno(asking->read_error)
+		     : source == NULL	     ? ENOENT
+					     : ENOTEMPTY);
 }
 
 /* Whether the name may be renamed to that: 0 or -errno. */
@@ -162,8 +440,12 @@ static int may_rename(fuse_req_t req, const struct inode *source, const struct i
 		return -EXDEV;
 	if (lasting_may_remove(req, source) != 0)
 		return -EPERM;
+	if (!lasting_may_take_directory(source))
+		return -EBUSY;
 	if (target != NULL && (flags & RENAME_NOREPLACE) != 0)
 		return -EEXIST;
+	if (target != NULL && !lasting_may_take_directory(target))
+		return -ENOTEMPTY;
 	return target != NULL ? lasting_may_remove(req, target) : 0;
 }
 

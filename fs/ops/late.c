@@ -38,14 +38,15 @@ struct late_write {
 struct late {
 	struct late *prev, *next; /* in filesystem->lates */
 	struct filesystem *filesystem;
-	struct inode *inode; /* with its lasting->late; in use */
+	fuse_ino_t node; /* with its lasting->late. A file is in use */
+	bool touches;	 /* it is a directory */
 	uint64_t serial;
 	int64_t due_ms;
 	uid_t uid;	   /* who has written, */
 	bool several;	   /* and others, too */
 	bool changed;	   /* STORING: it has been written again since */
 	bool failed;	   /* the last time */
-	struct user *user; /* with a share of USER_WAITERS */
+	struct user *user; /* with a share of USER_WAITERS; NULL: of a directory */
 	struct kept_request *kept;
 	struct asking *asking; /* STORING; NULL: LATE */
 	struct late_write *writes;
@@ -66,17 +67,22 @@ bool late_is_due(const struct inode *inode)
 	       (lasting->stored_ms != 0 && now_ms - lasting->stored_ms < LATE_MS);
 }
 
-void late_stamp(struct inode *inode)
+/* The time by the clock that the store has, if it has had the text. */
+static struct timespec reckon(const struct inode *inode)
 {
 	const struct lasting *lasting = inode->lasting;
 	int64_t since_ms = inode->shard->filesystem->now_ms - lasting->stored_ms;
 	int64_t ns = lasting->stored.tv_nsec + since_ms % 1000 * NS_PER_MS;
 
-	if (lasting->stored_ms == 0) /* the process before has written it */
+	return (struct timespec){lasting->stored.tv_sec + since_ms / 1000 + ns / NS_PER_S,
+				 ns % NS_PER_S};
+}
+
+void late_stamp(struct inode *inode)
+{
+	if (inode->lasting->stored_ms == 0) /* the process before has written it */
 		return;
-	inode->mtime.tv_sec = lasting->stored.tv_sec + since_ms / 1000 + ns / NS_PER_S;
-	inode->mtime.tv_nsec = ns % NS_PER_S;
-	inode->ctime = inode->mtime;
+	inode->mtime = inode->ctime = reckon(inode);
 	inode->lasting->dates = true;
 }
 
@@ -89,17 +95,29 @@ static void free_writes(struct late *late)
 	}
 }
 
+/* NULL: the directory is gone. */
+static struct inode *inode_of(const struct late *late)
+{
+	return inode_find(&late->filesystem->inodes, late->node);
+}
+
 /* The text is as the store has it, or has no name any more. */
 static void end(struct late *late)
 {
 	struct filesystem *filesystem = late->filesystem;
+	struct inode *inode = inode_of(late);
 
 	DL_DELETE(filesystem->lates, late);
-	late->inode->lasting->late = NULL;
+	if (inode != NULL) {
+		inode->lasting->late = NULL;
+		inode->lasting->is_touched = false;
+		inode_mark(inode);
+	}
 	kept_request_free(filesystem, late->kept);
 	user_leave(&filesystem->users, late->user, USER_WAITERS, 1);
 	free_writes(late);
-	inode_unuse(filesystem, late->inode);
+	if (!late->touches)
+		inode_unuse(filesystem, inode);
 	free(late);
 	held_wake(filesystem);
 }
@@ -125,19 +143,22 @@ static struct late *create(struct inode *inode, uid_t uid)
 
 	if (late == NULL)
 		return NULL;
-	late->user = user_add(&filesystem->users, uid, USER_WAITERS, 1);
-	if (late->user == NULL) {
+	late->touches = inode_is_directory(inode);
+	if (!late->touches)
+		late->user = user_add(&filesystem->users, uid, USER_WAITERS, 1);
+	if (late->user == NULL && !late->touches) {
 		free(late);
 		return NULL;
 	}
 	late->filesystem = filesystem;
-	late->inode = inode;
+	late->node = inode->node;
 	late->uid = uid;
 	late->serial = ++filesystem->late_serial;
 	late->due_ms = inode->lasting->stored_ms != 0 ? inode->lasting->stored_ms + LATE_MS
 						      : filesystem->now_ms;
 	inode->lasting->late = late;
-	inode_use(filesystem, inode);
+	if (!late->touches)
+		inode_use(filesystem, inode);
 	DL_INSERT_INORDER(filesystem->lates, late, compare);
 	return late;
 }
@@ -192,11 +213,65 @@ int late_note(struct inode *inode, struct asking *write)
 	return 0;
 }
 
-/* A name that the content has; NULL: it has none any more. */
-static struct inode *named(struct inode *inode)
+bool late_has_no_time(const struct inode *directory)
 {
-	struct inode *link = inode;
+	return directory->lasting->is_touched && !directory->lasting->dates;
+}
 
+/* It is before or after the other one, or 0. */
+static int compare_times(struct timespec a, struct timespec b)
+{
+	return a.tv_sec != b.tv_sec ? (a.tv_sec > b.tv_sec) - (a.tv_sec < b.tv_sec)
+				    : (a.tv_nsec > b.tv_nsec) - (a.tv_nsec < b.tv_nsec);
+}
+
+/* The times that a directory has now. What follows from its own text may be less than what another
+ * host's was, which has been read since. */
+static void stamp_directory(struct inode *directory, bool is_new)
+{
+	struct lasting *lasting = directory->lasting;
+	int order = compare_times(reckon(directory), directory->mtime);
+
+	if (late_has_no_time(directory))
+		return;
+	if (is_new && (!late_is_due(directory) || order <= 0))
+		lasting->dates = false;
+	else if (order > 0)
+		late_stamp(directory);
+}
+
+void late_touch(struct inode *directory, uid_t uid)
+{
+	if (directory == NULL || directory->lasting == NULL || directory->parent == NULL)
+		return;
+	struct late *late = late_of(directory);
+	stamp_directory(directory, late == NULL);
+	if (late == NULL)
+		late = create(directory, uid);
+	if (late == NULL)
+		return; /* the next one tells */
+	late->changed = late->asking != NULL;
+	directory->lasting->is_touched = true;
+	inode_mark(directory);
+}
+
+void late_resume(struct filesystem *filesystem)
+{
+	struct inode *inode, *next;
+
+	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
+		if (inode->lasting != NULL && inode->lasting->is_touched)
+			create(inode, inode->maker);
+	}
+}
+
+/* A name that the content has; NULL: it has none any more. */
+static struct inode *named(const struct late *late)
+{
+	struct inode *inode = inode_of(late), *link = inode;
+
+	if (inode == NULL)
+		return NULL;
 	do {
 		if (link->parent != NULL)
 			return link;
@@ -228,7 +303,7 @@ static void fail(struct late *late)
 /* Returns false if there is no name, or no memory. */
 static bool replace(struct late *late, struct asking *asking)
 {
-	struct inode *inode = named(late->inode);
+	struct inode *inode = named(late);
 	const char *path;
 
 	if (inode == NULL)
@@ -244,15 +319,14 @@ static bool replace(struct late *late, struct asking *asking)
 
 static void store(struct late *late)
 {
-	struct inode *inode = named(late->inode);
+	struct inode *inode = named(late);
 	struct asking *asking;
-
-	user_writes_add(late->filesystem, late->uid);
 
 	if (inode == NULL) {
 		end(late);
 		return;
 	}
+	user_writes_add(late->filesystem, late->uid);
 	asking = asking_begin_alone(inode->parent, stored);
 	late->asking = asking;
 	if (asking == NULL) {
@@ -280,6 +354,10 @@ static int write_again(const struct late *late, struct inode *inode)
 	const struct late_write *write;
 	int error = 0;
 
+	if (inode_is_directory(inode)) {
+		inode->lasting->dates = false;
+		return 0;
+	}
 	LL_FOREACH (late->writes, write) {
 		off_t offset = write->appends ? (off_t)inode->text.count : write->offset;
 		if (error == 0)
@@ -293,12 +371,16 @@ static int write_again(const struct late *late, struct inode *inode)
 static void found_changed(struct asking *asking)
 {
 	struct late *late = find(asking);
-	struct inode *inode;
+	struct inode *inode = inode_of(late);
 
-	late->inode->lasting->late = NULL; /* what was read counts */
-	inode = content_read(asking);
-	late->inode->lasting->late = late;
-	if (inode == NULL || named(late->inode) == NULL) {
+	if (inode != NULL)
+		inode->lasting->late = NULL; /* what was read counts */
+	content_read(asking);
+	inode = inode_of(late);
+	if (inode != NULL)
+		inode->lasting->late = late;
+	inode = content_inode(asking);
+	if (inode == NULL || named(late) == NULL) {
 		asking_free(asking);
 		end(late);
 	} else if (asking->read_error != 0 || write_again(late, inode) != 0 ||
@@ -311,7 +393,7 @@ static void found_changed(struct asking *asking)
 static void stored(struct asking *asking)
 {
 	struct late *late = find(asking);
-	struct inode *inode = named(late->inode);
+	struct inode *inode = named(late);
 	int error = asking->alter_error;
 
 	if ((error == -ESTALE || error == -ENOENT) && inode != NULL &&
@@ -326,19 +408,22 @@ static void stored(struct asking *asking)
 		fail(late);
 		return;
 	}
-	content_replaced(late->inode);
+	inode = inode_of(late);
+	if (inode != NULL)
+		content_replaced(inode);
 	late->failed = false;
 	if (late->changed) {
 		try_again(late, late->filesystem->now_ms + LATE_MS);
 		asking_free(asking);
 		return;
 	}
-	inode = late->inode;
-	inode_use(late->filesystem, inode);
+	if (inode != NULL)
+		inode_use(late->filesystem, inode);
 	end(late);
 	if (content_read(asking) != NULL && asking->read_error == 0)
 		late_stored(inode);
-	inode_unuse(asking->filesystem, inode);
+	if (inode != NULL)
+		inode_unuse(asking->filesystem, inode);
 	asking_free(asking);
 }
 
@@ -367,6 +452,8 @@ static bool concerns(const struct late *late, const uid_t *uid, const struct ino
 
 	if (late->failed || (serial != 0 && late->serial > serial))
 		return false;
+	if (late->touches)
+		return uid == NULL && late->node == inode->node;
 	return late->several || (uid != NULL && late->uid == *uid) ||
 	       (inode != NULL && inode->lasting != NULL && late_of(inode) == late);
 }

@@ -17,6 +17,13 @@
  * The last write is kept for the next process as a request that has begun: it is handled again, and
  * stores the text.
  *
+ * The times of a directory are stored in the same way when names in it have come or gone, but
+ * nobody waits for that, except for who wants to know them while they are not known here. So
+ * another host may see them LATE_MS, and the way to the servers, after the names. They are those of
+ * the text in the store; within LATE_MS of its last storing they are reckoned from that, and so
+ * known here at once. What another host has stored meanwhile is not undone: then they are those of
+ * the new text.
+ *
  * Loop thread only.
  */
 #ifndef DLOCKFS_OPS_LATE_H
@@ -38,6 +45,15 @@ bool late_is_due(const struct inode *inode);
  * stored; what is kept of the request goes over. Returns 0; or -ENOMEM: then it is to be stored
  * now. */
 int late_note(struct inode *inode, struct asking *write);
+
+/* Names in the lasting directory have come or gone, by that user; NULL is none. */
+void late_touch(struct inode *directory, uid_t uid);
+
+/* Whether that has happened, and its times are not known yet. */
+bool late_has_no_time(const struct inode *directory);
+
+/* All inodes are restored: goes on with what the process before had not stored of directories. */
+void late_resume(struct filesystem *filesystem);
 
 /* The time of a write that is stored late. */
 void late_stamp(struct inode *inode);

@@ -28,6 +28,7 @@
 #include "kernel/notifier.h"
 #include "kernel/request.h"
 #include "ops/lasting_ops.h"
+#include "ops/late.h"
 #include "status/status.h"
 
 #define NODES_MAX (NODES_END - 1)
@@ -578,6 +579,7 @@ void takeover_resume(struct takeover *takeover, struct filesystem *filesystem)
 		filesystem_handle(filesystem, &buffer);
 	}
 	lasting_resume_all(filesystem);
+	late_resume(filesystem);
 	kept_request_resume_all(filesystem);
 }
 

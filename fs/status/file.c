@@ -12,6 +12,8 @@
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/user.h"
+#include "kernel/lease_board.h"
+#include "kernel/notifier.h"
 #include "status/status.h"
 
 static void write_text(FILE *out, const char *key, const char *text)
@@ -62,20 +64,37 @@ static void write_worn(void *context, const struct engine_worn *worn)
 		awaited[worn->awaits]);
 }
 
-static void write_abilities(unsigned abilities, FILE *out)
+static void write_bits(FILE *out, const char *key, unsigned bits, const char *const *words,
+		       size_t count)
 {
-	static const char *const words[] = {"queue",  "shared",	 "ranges",
-					    "stamps", "clients", "files"};
 	const char *separator = "";
 
-	fputs("abilities=", out);
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		if ((abilities & 1U << i) == 0)
+	fprintf(out, "%s=", key);
+	for (size_t i = 0; i < count; i++) {
+		if ((bits & 1U << i) == 0)
 			continue;
 		fprintf(out, "%s%s", separator, words[i]);
 		separator = ",";
 	}
 	fputs(*separator == '\0' ? "none\n" : "\n", out);
+}
+
+static void write_abilities(unsigned abilities, FILE *out)
+{
+	static const char *const words[] = {"queue",  "shared",	 "ranges",
+					    "stamps", "clients", "files"};
+
+	write_bits(out, "abilities", abilities, words, sizeof(words) / sizeof(*words));
+}
+
+/* What the guard could make sure of. One that has ended has nothing. */
+static void write_guard(const struct filesystem *filesystem, FILE *out)
+{
+	static const char *const words[] = {"watches", "realtime", "spared", "locked"};
+	bool ended = notifier_has_ended(filesystem->notifier);
+
+	write_bits(out, "guard", ended ? 0 : lease_board_place(filesystem->board), words,
+		   sizeof(words) / sizeof(*words));
 }
 
 /* A value that may have spaces. */
@@ -155,6 +174,7 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 	fprintf(out, "survives_kill=%s\n",
 		filesystem->survives_kill && !state_journal_has_failed(filesystem->journal) ? "yes"
 											    : "no");
+	write_guard(filesystem, out);
 	for (size_t i = 1; i < filesystem->shards.count; i++) {
 		fputc('\n', out);
 		write_text(out, "prefix", filesystem->shards.list[i].prefix);

@@ -4,7 +4,7 @@
  */
 #include "claim/names_version.h"
 
-#include <string.h>
+#include "claim/root_line.h"
 
 #define KEY		   "dlockfs-names="
 #define VERSION_DIGITS_MAX 9
@@ -26,16 +26,8 @@ static int parse_number(const char *value, size_t bytes)
 
 int names_version_parse(const void *data, size_t bytes)
 {
-	const char *line = data, *end = line + bytes;
+	size_t value_bytes;
+	const char *value = root_line_find(data, bytes, KEY, &value_bytes);
 
-	while (line < end) {
-		const char *newline = memchr(line, '\n', (size_t)(end - line));
-		const char *line_end = newline ? newline : end;
-		size_t line_bytes = (size_t)(line_end - line);
-
-		if (line_bytes >= strlen(KEY) && memcmp(line, KEY, strlen(KEY)) == 0)
-			return parse_number(line + strlen(KEY), line_bytes - strlen(KEY));
-		line = newline ? newline + 1 : end;
-	}
-	return 1;
+	return value ? parse_number(value, value_bytes) : 1;
 }

@@ -7,7 +7,7 @@
  *
  * among whatever else is there. Without such a line the version is 1: the root was made by a
  * dlockfs that knew no versions, by hand, or by another client. The line is written only together
- * with the root, in one transaction; the data of a root that is there is never changed.
+ * with the root, in one transaction, and never changed.
  *
  * Pure functions, any thread.
  */

@@ -275,6 +275,33 @@ static void check_brief_opens(struct doctor *doctor, const char *status)
 	free(line);
 }
 
+/* Who tells the holders when the daemon cannot. */
+static void check_guard(struct doctor *doctor, const char *status)
+{
+	static const char *const words[] = {"realtime", "spared", "locked"};
+	static const char *const lacks[] = {
+		"others that want the processor may run before it",
+		"the kernel may end it when memory is short",
+		"parts of it may be in the swap",
+	};
+	char *guard = tree_value(status, "guard");
+
+	if (guard != NULL && strstr(guard, "watches") == NULL)
+		doctor_say(doctor, RESULT_WARNING, "guard",
+			   "there is none: if dlockfs hangs, nobody tells holders in time; see the "
+			   "log of dlockfs");
+	else if (guard != NULL)
+		doctor_say(doctor, RESULT_OK, "guard", "%s", guard);
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (value_has(status, "guard", "watches") && !value_has(status, "guard", words[i]))
+			doctor_say(doctor, RESULT_WARNING, "guard",
+				   "not %s: %s, and if dlockfs hangs then, holders are told late; "
+				   "start it as its service does",
+				   words[i], lacks[i]);
+	}
+	free(guard);
+}
+
 void doctor_check_status(struct doctor *doctor, const struct probe *probe)
 {
 	if (!probe->file_answered) {
@@ -299,6 +326,7 @@ void doctor_check_status(struct doctor *doctor, const struct probe *probe)
 		check_numbers(doctor, status);
 	}
 	check_brief_opens(doctor, probe->text);
+	check_guard(doctor, probe->text);
 	char *waits = tree_value(probe->text, "exclusive_open_waits");
 	if (waits != NULL && strcmp(waits, "no") == 0)
 		doctor_say(

@@ -81,7 +81,8 @@ struct engine_events {
 
 	/* The answer to engine_prove(): 0 and the token, if that was asked for; -EIO what was held
 	 * is lost; -ENODATA a token was asked for, and nothing is held; -EACCES the store does not
-	 * tell, or does not let the claim be changed; -ENOMEM. */
+	 * tell, or does not let the claim be changed; -EMSGSIZE it takes no claim as long as that;
+	 * -ENOMEM. */
 	void (*on_proved)(void *context, void *cookie, int error, uint64_t token);
 
 	/* The open file, or a process that has locked through it, held a lock and lost it: the

@@ -277,7 +277,7 @@ static void conclude(struct proof *proof)
 		tell_token(proof);
 	else if (error == 0)
 		proof_answer(proof, 0, 0);
-	else if (error == -EACCES)
+	else if (error == -EACCES || error == -EMSGSIZE)
 		proof_answer(proof, error, 0);
 	else if (error == -ESTALE)
 		prove_again(proof);

@@ -133,7 +133,8 @@ struct store_events {
 	 * queue was not asked for or could not be read. `after` is an order below its own: no claim
 	 * that stands, and none whose orphan does, was placed between the one that has, or had,
 	 * that order and this one. INT64_MAX: nothing is known of that. -ECONNRESET: ambiguous.
-	 * -EACCES, -ENAMETOOLONG, -ENOMEM, -EIO: it was not placed. -EAGAIN: likewise, and no claim
+	 * -EACCES, -ENAMETOOLONG, -EMSGSIZE (the service takes nothing as long as the text),
+	 * -ENOMEM, -EIO: it was not placed. -EAGAIN: likewise, and no claim
 	 * of the lock is placed for a few seconds, so that the orders of a lock above it can start
 	 * anew. */
 	void (*on_placed)(void *context, void *tag, int error, const char *name, int64_t order,
@@ -164,8 +165,8 @@ struct store_events {
 	void (*on_watched)(void *context, void *tag, int error);
 
 	/* amend() is done: 0, the claim has the new data, or is gone; -ESTALE: it was changed more
-	 * often than that, and keeps that data; -ECONNRESET: ambiguous; -EACCES, -ENOMEM, -EIO: it
-	 * has the old data. */
+	 * often than that, and keeps that data; -ECONNRESET: ambiguous; -EACCES, -EMSGSIZE,
+	 * -ENOMEM, -EIO: it has the old data. */
 	void (*on_amended)(void *context, void *tag, int error);
 
 	/* mark() is done: 0, the marker stands; -ENOENT the claim is gone, and nothing was written;
@@ -178,11 +179,12 @@ struct store_events {
 
 	/* prove() is done. error 0: the session was alive after the call, and all the claims stood;
 	 * if data was replaced, `stamp` is a number above 0 that is greater than that of every
-	 * earlier change of any claim by any session. -ENOENT: the session was alive, but a claim
+	 * earlier change of any claim by any session, also if the service has gone back
+	 * since (as far as stores/tokens.h says). -ENOENT: the session was alive, but a claim
 	 * of the lock `missing` was gone, and nothing was replaced. -EACCES: likewise, but the host
 	 * may not know whether the claim stands. -ESTALE: likewise, but a claim whose data was to
-	 * be replaced was changed more often than that. -ECONNRESET or another error: nothing is
-	 * known. */
+	 * be replaced was changed more often than that. -EMSGSIZE: the data was not replaced, and
+	 * never will be. -ECONNRESET or another error: nothing is known. */
 	void (*on_proved)(void *context, void *tag, int error, const char *missing, int64_t stamp);
 
 	/* touch() is done, with success or without; or the lease was renewed by what nobody asked

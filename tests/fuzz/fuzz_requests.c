@@ -660,7 +660,9 @@ static void send_flock(struct world *world, const struct kernel_caller *caller)
 	body.fh = file->fh;
 	body.owner = file->serial;
 	body.lk.end = INT64_MAX;
-	file->flock = KERNEL_FREE; /* another mode releases the one that is held */
+	file->flock = KERNEL_FREE;   /* another mode releases the one that is held */
+	if (body.lk.type != F_WRLCK) /* also what an exclusive open holds */
+		file->open = KERNEL_FREE;
 	kernel_send(&world->kernel, caller, bits & 4 ? FUSE_SETLK : FUSE_SETLKW, file->node, file,
 		    &body, sizeof(body), NULL, 0);
 }
@@ -1229,6 +1231,15 @@ static void step(struct world *world)
 	check_names(&world->filesystem);
 }
 
+/* The store answers all that is asked; an answer may lead to the next question. */
+static void answer_all(struct world *world)
+{
+	for (int turns = 0; turns < 8; turns++) {
+		commit(world);
+		dispatch(world);
+	}
+}
+
 /* Every program is killed: all waits end, all files are closed, all names forgotten. */
 static void kill_all(struct world *world)
 {
@@ -1247,12 +1258,10 @@ static void kill_all(struct world *world)
 
 		for (size_t i = 0; i < kernel->request_count; i++)
 			kernel_interrupt(kernel, &kernel->requests[i]);
-		commit(world);
-		dispatch(world);
+		answer_all(world);
 		if (kernel->request_count == before) /* its limit passes */
 			advance(world, 61000);
-		commit(world);
-		dispatch(world);
+		answer_all(world);
 		REQUIRE(kernel->request_count < before);
 	}
 	while (kernel->file_count > 0)
@@ -1271,8 +1280,7 @@ static void check_released(struct world *world)
 	withdraw_rival(world);
 	for (int i = 0; i < 20; i++) {
 		advance(world, 61000);
-		commit(world);
-		dispatch(world);
+		answer_all(world);
 		engine_check_invariants(world->engine);
 	}
 	counts = engine_counts(world->engine);

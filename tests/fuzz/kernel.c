@@ -438,17 +438,25 @@ static void note(struct kernel_request *request, const void *body)
 }
 
 /* Whether the answer must be there when the request has been handed over: while these are under
- * way, the kernel keeps everybody from the directory. */
-static bool is_at_once(uint32_t opcode, uint64_t node, bool lasts)
+ * way, the kernel keeps everybody from the directory. What was written is stored before its file
+ * counts as closed: `late`, so something is still to be stored. */
+static bool is_at_once(uint32_t opcode, uint64_t node, bool lasts, bool late)
 {
 	bool of_locks = node < (uint64_t)1 << 62 && !lasts; /* not of .dlockfs */
 
-	return opcode == FUSE_CREATE || opcode == FUSE_READDIR || opcode == FUSE_READDIRPLUS ||
-	       opcode == FUSE_READLINK || opcode == FUSE_FLUSH || opcode == FUSE_RELEASE ||
-	       opcode == FUSE_RELEASEDIR || opcode == FUSE_POLL || opcode == FUSE_STATFS ||
-	       (!lasts && (is_change(opcode) || opcode == FUSE_SETATTR || opcode == FUSE_READ ||
-			   opcode == FUSE_WRITE)) ||
+	return opcode == FUSE_CREATE || opcode == FUSE_READLINK || opcode == FUSE_RELEASEDIR ||
+	       opcode == FUSE_POLL || opcode == FUSE_STATFS ||
+	       (!lasts &&
+		(is_change(opcode) || opcode == FUSE_SETATTR || opcode == FUSE_READ ||
+		 opcode == FUSE_WRITE || opcode == FUSE_READDIR || opcode == FUSE_READDIRPLUS)) ||
+	       (!late && (opcode == FUSE_FLUSH || opcode == FUSE_RELEASE)) ||
 	       (of_locks && (opcode == FUSE_LOOKUP || opcode == FUSE_OPEN));
+}
+
+/* Whether others that do so may have the directory locked at the same time. */
+static bool only_looks(uint32_t opcode)
+{
+	return opcode == FUSE_LOOKUP || opcode == FUSE_READDIR || opcode == FUSE_READDIRPLUS;
 }
 
 /* Whether the kernel does not let the request go: another one has a directory locked, or the node
@@ -459,8 +467,8 @@ static bool has_to_wait(const struct kernel *kernel, const struct kernel_request
 		const struct kernel_request *other = &kernel->requests[i];
 		bool changes = is_change(request->opcode), other_changes = is_change(other->opcode);
 
-		if (!(changes && (other_changes || other->opcode == FUSE_LOOKUP)) &&
-		    !(other_changes && request->opcode == FUSE_LOOKUP))
+		if (!(changes && (other_changes || only_looks(other->opcode))) &&
+		    !(other_changes && only_looks(request->opcode)))
 			continue;
 		if (other->node == request->node || other->node == request->other_node ||
 		    other->other_node == request->node ||
@@ -524,7 +532,7 @@ void kernel_send(struct kernel *kernel, const struct kernel_caller *caller, uint
 	hand_over(kernel, &header, body, body_bytes, more, more_bytes);
 	for (size_t i = 0; i < kernel->request_count; i++)
 		REQUIRE(kernel->requests[i].unique != request.unique ||
-			!is_at_once(opcode, node, lasts));
+			!is_at_once(opcode, node, lasts, lasts && kernel->filesystem->lates));
 }
 
 void kernel_release(struct kernel *kernel, const struct kernel_caller *caller,

@@ -8,7 +8,8 @@ well, and who does not get that looks whether the other one still has the name, 
 two NAME ...      for a name that two have at a time
 odd CALL ERROR    for an error that no fault explains
 lost NAME HOST    for a name that is gone, or another one, while it is held
-left NAME HOST    for a name whose removal failed: it may still be there, and nobody makes it again
+left NAME HOST    for a name whose removal failed: it may still be there, and nobody makes it again;
+                   or one that a directory may have been renamed to
 done COUNTS       at the end: how often each call had each result
 """
 
@@ -108,6 +109,8 @@ class Worker:
             return self.call(how, os.symlink, self.unique(), path, expected=taken)
         if how == "excl":
             return self.call(how, self.excl, path, expected=taken)
+        if how == "move":
+            return self.move(path)
         temporary = self.make_temporary()
         if temporary is None:
             return errno.EIO
@@ -121,6 +124,27 @@ class Worker:
         elif error != 0:
             self.left(temporary)
         return error
+
+    def move(self, path):
+        """A directory with a file in it gets the name."""
+        temporary = self.folder + b"/" + self.unique()
+        error = self.call("temporary directory", os.mkdir, temporary)
+        if error == 0:
+            error = self.call("inner", self.excl, temporary + b"/inner", expected=GONE)
+        if error == 0:
+            error = self.call("move", os.rename, temporary, path, expected=(errno.ENOTEMPTY, errno.EEXIST, *GONE))
+        if error == 0:
+            return 0
+        if error == errno.EIO or self.remove_directory(temporary) == errno.EIO:
+            self.left(temporary)
+        return error
+
+    def remove_directory(self, path):
+        """Of one that the session's end has emptied, and that is made anew, nobody knows here."""
+        error = self.call("unlink inner", os.unlink, path + b"/inner", expected=GONE)
+        if error == errno.EIO:
+            return error
+        return self.call("rmdir", os.rmdir, path, expected=(*GONE, errno.ENOTEMPTY))
 
     def check(self, path, number):
         """It is there, and nobody else's."""
@@ -138,6 +162,8 @@ class Worker:
     def remove(self, path, how):
         if how == "mkdir":
             return self.call("rmdir", os.rmdir, path, expected=GONE)
+        if how == "move":
+            return self.remove_directory(path)
         if self.second is not None and self.random.random() < 0.3:
             # Over the other name of the same content: nothing happens.
             self.call("rename linked", os.rename, path, self.second, expected=GONE)
@@ -159,10 +185,13 @@ class Worker:
         generation = self.generation(index)
         name = NAMES[index] + b".%d" % generation
         path = self.folder + b"/" + name
-        how = self.random.choice(["mkdir", "symlink", "excl", "link", "rename"])
+        how = self.random.choice(["mkdir", "symlink", "excl", "link", "rename", "move"])
         self.fd, self.second = -1, None
-        if self.make(path, how) == 0:
+        error = self.make(path, how)
+        if error == 0:
             self.hold(index, generation, path, how)
+        elif error == errno.EIO and how == "move":
+            self.give_up(index, path)  # it may be there, and is not taken back
         if self.second is not None:
             self.remove_temporary(self.second)
         if self.fd >= 0:

@@ -166,7 +166,7 @@ with_logrotate() {
     local name=$work/$host.$$
     echo changed >"$name.log"
     printf '%s {\n su root root\n rotate 1\n firstaction\n%s\nendscript\n}\n' "$name.log" "$(hook "$@")" >"$name.conf"
-    another_has 3 logrotate -f -s "$files/logrotate" "$name.conf"
+    another_has 3 env LD_PRELOAD="$work/in-place.so" logrotate -f -s "$files/logrotate" "$name.conf"
 }
 
 # attempt COMMAND...: sets `attempted` to the status of with_PROGRAM. What fails in that ends it, as it would not in a condition.

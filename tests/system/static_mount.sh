@@ -15,7 +15,7 @@ make_static_mount() {
     mkdir -p "$tree/locks/cron/sub"
     printf '%s\n' version=0.1.0 "store=zookeeper://127.0.0.1:2181/dlockfs" \
         abilities=queue,shared,ranges,stamps,clients session=connected session_timeout_ms=15000 \
-        lease_left_ms=8400 locks=3 holders=3 waiters=3 fenced=0 exclusive_open_waits=yes >"$tree/status"
+        lease_left_ms=8400 locks=3 holders=3 waiters=3 fenced=0 exclusive_open_waits=yes guard=watches,realtime,spared,locked >"$tree/status"
     {
         echo "lock=cron/backup claims=4 holders=1"
         claim 1 held exclusive 100000 kind=flock host=web1 pid=4711 uid=0 command=backup.sh client=dlockfs

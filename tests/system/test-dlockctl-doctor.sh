@@ -27,7 +27,8 @@ examine() {
 }
 
 examine 0 "ok: mount: $dir/static answers" "ok: session: connected, the lease lasts 8400 ms" \
-    "ok: store: zookeeper://127.0.0.1:2181/dlockfs" "ok: abilities: the store has queue,shared,ranges,stamps,clients" "ok: directories: none is locked" ": clock: "
+    "ok: store: zookeeper://127.0.0.1:2181/dlockfs" "ok: abilities: the store has queue,shared,ranges,stamps,clients" "ok: directories: none is locked" ": clock: " \
+    "ok: guard: watches,realtime,spared,locked"
 sed -i 's/^session=.*/session=suspended/' "$static/status"
 examine 1 "error: session: suspended: nothing is granted; see whether the servers can be reached: zookeeper://127.0.0.1:2181/dlockfs"
 refused grep "ok: store" "$dir/doctor.out"
@@ -36,11 +37,13 @@ examine 0 "ok: store: "
 sed -i 's/^store=.*/&: no locks can be created there\nstore_error=no locks can be created there/' "$static/status"
 examine 1 "error: store: zookeeper://127.0.0.1:2181/dlockfs connected to " ": no locks can be created there; see the log"
 sed -i 's/^session=.*/session=connected/; s/^store=.*/store=local: this host only/; /^store_error=/d; s/^fenced=.*/fenced=2\nfiles=3/
-    s/^exclusive_open_waits=.*/exclusive_open_waits=no/' "$static/status"
+    s/^exclusive_open_waits=.*/exclusive_open_waits=no/; s/^guard=.*/guard=watches,locked/' "$static/status"
 examine 0 "warning: store: the locks are of this host only; to share them, set url = zookeeper://... or etcd://... in [store] of the configuration, or mount with --store and that" \
     "warning: fenced: 2 open files" \
     "ok: files: this host has made 3 lock files" \
-    "warning: kernel: exclusive open does not wait"
+    "warning: kernel: exclusive open does not wait" \
+    "warning: guard: not realtime: others that want the processor may run before it" \
+    "warning: guard: not spared: the kernel may end it when memory is short"
 expect_equal JSON "local: this host only" \
     "$("$dlockctl" --mount "$dir/static" --json doctor | jq -r .status.store)"
 expect_equal "JSON, result" warning "$("$dlockctl" --mount "$dir/static" --json doctor | jq -r .result)"
@@ -48,6 +51,8 @@ expect_equal "JSON, warnings" true \
     "$("$dlockctl" --mount "$dir/static" --json doctor | jq '[.checks[] | select(.result == "warning")] | length >= 3')"
 expect_equal "JSON, stores" 0 "$("$dlockctl" --mount "$dir/static" --json doctor | jq '.stores | length')"
 
+sed -i 's/^guard=.*/guard=none/' "$static/status"
+examine 0 "warning: guard: there is none: if dlockfs hangs"
 sed -i 's/^abilities=.*/abilities=queue,shared,stamps/' "$static/status"
 examine 0 "warning: abilities: the store has queue,shared,stamps; calls that need another fail with ENOLCK"
 

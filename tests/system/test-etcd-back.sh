@@ -34,6 +34,7 @@ for host in B C; do
 done
 wait_claims job 3
 sleep 1 # heartbeats show all hosts how far the service has come
+highest=$(token_of B fenced)
 
 # The holder hears of nothing for a while.
 suspend A
@@ -58,8 +59,10 @@ not_granted "$second"
 ! finds moratorium <"$dir/doctor" || fail "doctor: $(<"$dir/doctor")"
 release "$first"
 wait_until "$deadline" granted "$second"
+tokens_above "$highest" fenced C A B
 never_revived holder
 release "$second" holder
+highest=$(token_of B fenced)
 
 # Without any data: who comes new cannot know what stood there, and waits for as long.
 keep holder "$dir/A/job" flock
@@ -80,5 +83,6 @@ start_dlockfs E --session-timeout 6s -o new_root=no
 wait_until "$deadline" flock "$dir/E/other" true
 expect_equal "moratorium" "" "$(status E moratorium)"
 ! grep "the store's root is new" "$dir/E.log" || fail "the root is not settled"
+tokens_above "$highest" fenced E D B
 never_revived holder
 release rival-D holder

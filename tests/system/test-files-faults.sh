@@ -146,6 +146,9 @@ stop_dlockfs A
 launch A "$(proxied link)" 8s
 start holder "$python" -u "$tests/system/one_call.py" keep "$dir/A/files/held"
 expect holder held
+calls ok A mkdir files/deep
+start inner "$python" -u "$tests/system/one_call.py" keep "$dir/A/files/deep/inner"
+expect inner held
 start rival "$python" -u "$tests/system/one_call.py" until "$dir/B/files/held"
 wait_until "$deadline" test -s "$dir/rival.out"
 cut_link link
@@ -156,10 +159,12 @@ made=$(time_of rival made)
 [ "$(time_of holder lost)" -le "$made" ] || violation "lost on A $(($(time_of holder lost) - made)) ms after it was made on B"
 grep -q "^lost EIO EIO POLLERR" "$dir/holder.out" || fail "the open file: $(<"$dir/holder.out")"
 grep -q "^signal SIGTERM" "$dir/holder.out" || fail "on_lost: $(<"$dir/holder.out")"
+wait_until "$deadline" grep -q "^lost EIO EIO POLLERR" "$dir/inner.out" # its directory is lost, too
+wait_until "$deadline" grep -q "^signal SIGTERM" "$dir/inner.out"
 soon ls "$dir/A/other" >/dev/null
 grep -q "files/held: lock file lost with the session, of process $(pid holder) " "$dir/A.log" || fail "A does not say that held is lost"
 join_link link
-release holder
+release holder inner
 wait_until "$deadline" eval '[ "$(one_call A excl files/held)" = EEXIST ]'
 calls ok B unlink files/held
 # A new session of ZooKeeper may have to prove itself for longer than try_limit before anything is said to be made in it.

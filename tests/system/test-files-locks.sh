@@ -98,7 +98,7 @@ check_nq() {
     # shellcheck disable=SC2016 # the job's shell
     local job='until [ -e "$0/go" ]; do sleep 0.05; [ -d "$0" ] || exit; done; echo one >>"$0/jobs"'
     NQDIR=$dir/A/files timeout "$deadline" nq sh -c "$job" "$dir" >"$dir/nq.out" 2>&1
-    wait_until "$deadline" has_job # nq looks for other jobs in a list of when it began
+    wait_until "$deadline" has_job # nq returns before its job is there
     # shellcheck disable=SC2016
     NQDIR=$dir/B/files timeout "$deadline" nq sh -c 'echo two >>"$0/jobs"' "$dir" >>"$dir/nq.out" 2>&1
     wait_until "$deadline" grep -q 'state=waiting .*kind=flock' "$dir/C/.dlockfs/queues"

@@ -56,6 +56,10 @@ rm "$dir/A/files/unlinked"
 for name in plain second third fourth; do
     says_at A 4 stat -c %h "$name"
 done
+same_times() {
+    [ "$(at A stat -c %Y.%y.%Z.%z dir)" = "$(at B stat -c %Y.%y.%Z.%z dir)" ]
+}
+wait_until "$deadline" same_times
 state_on A >"$dir/before"
 state_on B >"$dir/before-B"
 
@@ -158,6 +162,19 @@ done
 at A rm file
 says_at A "" ls -A
 says_at B "" ls -A
+
+# The times of a directory are stored a moment after its names have changed, if need be by the next daemon.
+at A mkdir dir
+at A touch dir/first
+for way in crash program; do
+    wait_until "$deadline" same_times
+    before=$(at B stat -c %.Y dir)
+    at A bash -c ': >dir/a; rm dir/a; : >dir/b; rm dir/b'
+    change "$way"
+    changed() { [[ $(at B stat -c %.Y dir) > $before ]]; }
+    wait_until "$deadline" changed
+done
+at A rm -r dir
 
 # file_owner = process: the process ends while no daemon runs, and the next one takes its name away; of one that lives it sees the end.
 gone_owned() {

@@ -155,6 +155,29 @@ file mode=36845 uid=0 gid=0 links=1 host=c pid=1 command=c text=x
     release third
 fi
 
+# A list is taken when it is read, and anew from its beginning: a program that opens the directory, makes a name, and then looks who
+# else has made one, finds all that were made before its own.
+"$python" - "$dir/A/files" "$dir/B/files" <<'END'
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.opendir.restype = libc.readdir.restype = ctypes.c_void_p
+folders = [os.open(path, os.O_RDONLY) for path in sys.argv[1:]]
+names = []
+for turn in range(6):
+    names.append(f"job{turn}")
+    os.mkdir(f"{sys.argv[1 + turn % 2]}/{names[-1]}")
+    found = sorted(os.listdir(folders[turn % 2]))
+    assert found == names, f"{found}, not {names}"
+removed = [ctypes.c_void_p(libc.opendir(f"{path}/{names[0]}".encode())) for path in sys.argv[1:]]
+for name in names:
+    os.rmdir(f"{sys.argv[1]}/{name}")
+assert os.listdir(folders[1]) == []
+for folder in removed:
+    while libc.readdir(folder):
+        pass
+    assert ctypes.get_errno() == 0, os.strerror(ctypes.get_errno())
+END
+
 # A host dies: its names go by themselves, and no sooner.
 claim_at A lock
 at A mkdir job

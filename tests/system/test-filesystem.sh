@@ -91,6 +91,13 @@ assert sorted(os.listdir(sys.argv[1])) == names
 for name in names:
     os.unlink(f"{sys.argv[1]}/{name}")
 assert os.listdir(sys.argv[1]) == []
+# A list is taken when it is read, and anew from its beginning.
+folder = os.open(sys.argv[1], os.O_RDONLY)
+for number in range(3):
+    open(f"{sys.argv[1]}/{number}", "x").close()
+    assert len(os.listdir(folder)) == number + 1
+for number in range(3):
+    os.unlink(f"{sys.argv[1]}/{number}")
 END
 rmdir many
 cd "$dir"

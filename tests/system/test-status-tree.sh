@@ -24,6 +24,22 @@ status() {
 start_zookeeper
 start_dlockfs A
 dlockfs=$dir/host_b start_dlockfs B
+
+# What the guard has made sure of is what the kernel says. A daemon that may not set priorities has a guard without one.
+printf '#!/bin/sh\nexec setpriv --bounding-set=-sys_nice %q "$@"\n' "$dlockfs" >"$dir/not_nice"
+chmod +x "$dir/not_nice"
+shows_guard() { # shows_guard HOST
+    local guard words=watches
+    guard=$(guards_of "$1") || return 1
+    [[ $(chrt -p "$guard") != *SCHED_RR* ]] || words+=,realtime
+    [ "$(<"/proc/$guard/oom_score_adj")" -gt -900 ] || words+=,spared
+    [[ $(status "$1" guard) =~ ^$words(,locked)?$ ]]
+}
+dlockfs=$dir/not_nice start_dlockfs C
+wait_until "$deadline" shows_guard A
+wait_until "$deadline" shows_guard C
+! status C guard | finds realtime || fail "a guard that may not set its priority has one"
+stop_dlockfs C
 expect_equal "nothing yet" "" "$(soon cat "$dir/A/.dlockfs/queues")"
 expect_equal "no names yet" "" "$(soon ls -A "$dir/A/.dlockfs/locks")"
 

@@ -42,6 +42,7 @@ for ((number = 0; number < 40; number++)); do
 done
 sleep 1.1 # the journal is told each second how far that is, when something is answered
 flock "$dir/B/last" true
+highest=$(token_of A fenced)
 
 # The daemon of B ends, as for an update. The next one connects as if it had seen nothing.
 dies B
@@ -64,5 +65,18 @@ wait_until "$deadline" grep -q "locks of the store are granted again" "$dir/A.lo
 release rival
 wait_until "$deadline" flock -w 1 "$dir/A/job" true
 expect_equal "moratorium" "" "$(status A moratorium)$(status B moratorium)"
+# Tokens go on above all that were told before it, also those of a host that has seen nothing of that.
+start_dlockfs C --session-timeout 6s
+tokens_above "$highest" fenced C A B C
+expect_equal "version of names" dlockfs-names=2 "$(zookeeper data /dlockfs | head -n 1)"
+# Nor does it help to forget what makes up for it.
+raised() {
+    zookeeper data /dlockfs | grep -q '^dlockfs-tokens='
+}
+raised || fail "data of the root: $(zookeeper data /dlockfs)"
+highest=$(token_of B fenced)
+zookeeper put /dlockfs dlockfs-names=2
+wait_until "$deadline" raised
+tokens_above "$highest" fenced A C B
 never_revived holder
 release holder

@@ -6,6 +6,8 @@
 . "$(dirname "$0")/../functions.sh"
 # shellcheck source=lease.sh
 . "$tests/system/lease.sh"
+# shellcheck source=setback.sh
+. "$tests/system/setback.sh"
 
 start_zookeeper
 for host in A B C; do
@@ -29,6 +31,7 @@ zookeeper write /elsewhere 5000
 for host in A B C; do
     flock "$dir/$host/after" true
 done
+highest=$(token_of C fenced)
 before=$(zxid zk)
 
 cut=$(lease now)
@@ -61,6 +64,7 @@ for host in A B C; do
     wait_until "$deadline" timeout 10 flock -n "$dir/$host/new" true
     expect_status 1 flock -n "$dir/$host/flock" true
 done
+tokens_above "$highest" fenced D B C
 never_revived holder-flock holder-excl holder-solo
 release holder-solo rival-solo holder-flock holder-excl waiter-A-flock waiter-A-excl waiter-B-flock waiter-B-excl
 wait_claims flock 0

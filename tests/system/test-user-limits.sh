@@ -81,13 +81,13 @@ wait_claims job 0
 # What is kept while something is open counts by its size: a listing, and a text.
 mkdir "$dir/A/long"
 (cd "$dir/A/long" && touch "$(printf '%0200d' 0)"{10..99})
-# sizes USER-ID: what opening these says, each kept open.
+# sizes USER-ID: what opening and reading these says, each kept open.
 sizes() {
     as "$1" "$python" -c 'import errno, os, sys
 for path in sys.argv[1:]:
     try:
         kept = os.open(path, os.O_RDONLY)
-        os.read(kept, 1) if not os.path.isdir(path) else None
+        os.read(kept, 1) if not os.path.isdir(path) else os.listdir(kept)
         print("ok")
     except OSError as error:
         print(errno.errorcode[error.errno])' "$dir/A/long" "$dir/A/.dlockfs/metrics" "$dir/A/.dlockfs/"{metrics,metrics,metrics,metrics} |

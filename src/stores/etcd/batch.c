@@ -81,7 +81,7 @@ static void divide(struct batch *batch)
 /* Perhaps because of one of several operations. */
 static bool is_refused(enum etcd_meaning meaning)
 {
-	return meaning == ETCD_DENIED || meaning == ETCD_WRONG;
+	return meaning == ETCD_DENIED || meaning == ETCD_WRONG || meaning == ETCD_TOO_LARGE;
 }
 
 /* Of withdrawals none is. */

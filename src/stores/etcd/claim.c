@@ -177,37 +177,41 @@ static bool add_proof(struct transaction *transaction, const struct operation *o
 	return true;
 }
 
-/* Whether keys are put. */
-static bool writes(const struct operation *operation)
+/* How many keys are put. */
+static size_t count_writes(const struct operation *operation)
 {
-	bool found = false;
+	size_t count = 0;
 
 	for (size_t i = 0; i < operation->count; i++)
-		found |= operation->proofs[i].text != NULL;
-	return found;
+		count += operation->proofs[i].text != NULL;
+	return count;
 }
 
 static int send_proof(struct operation *operation)
 {
 	struct store_etcd *store = operation->store;
 	struct proof_keys keys = {0};
+	struct etcd_key tokens = {0};
 	struct transaction transaction;
 	bool done = true;
 	int error = -ENOMEM;
 
 	etcd_transaction_init(&transaction);
-	if (writes(operation))
+	if (count_writes(operation) > 0)
 		etcd_transaction_require_session(&transaction, store);
 	else
 		etcd_transaction_require_session_to_read(&transaction, store);
 	for (size_t i = 0; i < operation->count && done; i++)
 		done = add_proof(&transaction, operation, i, &keys);
-	if (done)
+	if (done && etcd_key_of_tokens(&tokens, store->root)) {
+		etcd_transaction_range(&transaction.then, &tokens, NULL);
 		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+	}
 	for (size_t i = 0; i < operation->count; i++) {
 		free(keys.data[i].bytes);
 		free(keys.ends[i].bytes);
 	}
+	free(tokens.bytes);
 	return error;
 }
 
@@ -246,15 +250,20 @@ static void conclude_proof(struct operation *operation, int error, const Etcd__T
 {
 	struct store_etcd *store = operation->store;
 	const char *missing = NULL;
+	int64_t token = 0;
 
 	if (!error && !answer->succeeded) {
-		bool late = writes(operation) ? etcd_transaction_was_late(store, answer)
-					      : etcd_transaction_was_late_to_read(store, answer);
+		bool late = count_writes(operation) > 0
+				    ? etcd_transaction_was_late(store, answer)
+				    : etcd_transaction_was_late_to_read(store, answer);
 
 		error = late ? -ECONNRESET : find_missing(operation, answer, &missing);
 	}
-	store->events->on_proved(store->context, operation->tag, error, missing,
-				 error ? 0 : answer->header->revision);
+	if (!error)
+		etcd_tokens_note(store, answer, count_writes(operation));
+	if (!error && count_writes(operation) > 0)
+		error = etcd_tokens_make(store, answer, &token);
+	store->events->on_proved(store->context, operation->tag, error, missing, token);
 	etcd_operation_end(operation, error);
 }
 

@@ -114,6 +114,7 @@ static bool has_gone_back(struct store_etcd *store, const Etcd__Header *header)
 	bool is_other = store->cluster != 0 && header->cluster_id != store->cluster;
 	bool has = is_other || header->revision < store->asked_seen;
 
+	tokens_note(&store->tokens, store->asked_seen);
 	if (has) {
 		log_error("etcd at %s is at revision %" PRId64 "%s, and was at %" PRId64
 			  " before: the session is given up",
@@ -239,6 +240,8 @@ static void on_put(void *context, int status, const char *text, const void *byte
 	if (answer->succeeded) {
 		store->is_keyless = false;
 		judge_mark(store, answer);
+		etcd_tokens_note(store, answer, 2);
+		etcd_tokens_raise(store, answer->header->revision);
 		end_well(store, answer);
 	} else if (find_epoch(answer, &store->epoch)) {
 		/* Whoever raised it further meanwhile, for this session, went before. */
@@ -257,20 +260,22 @@ static void on_put(void *context, int status, const char *text, const void *byte
 static void put_epoch(struct store_etcd *store)
 {
 	struct transaction transaction;
-	struct etcd_key mark = {0};
+	struct etcd_key mark = {0}, tokens = {0};
 	char epoch[ETCD_EPOCH_BYTES];
 
 	store->epoch++;
 	etcd_epoch_write(store, epoch);
 	etcd_transaction_init(&transaction);
 	etcd_transaction_put(&transaction.then, &store->session_key, epoch, store->lease_id);
-	if (etcd_key_of_mark(&mark, store->root)) {
+	if (etcd_key_of_mark(&mark, store->root) && etcd_key_of_tokens(&tokens, store->root)) {
 		etcd_transaction_range(&transaction.then, &mark, NULL);
+		etcd_transaction_range(&transaction.then, &tokens, NULL);
 		attempt(store, &transaction, store->makes_key, on_put);
 	} else {
 		end(store, GRPC_CANCELLED, "");
 	}
 	free(mark.bytes);
+	free(tokens.bytes);
 }
 
 void etcd_epoch_raise(struct store_etcd *store,

@@ -17,6 +17,7 @@
 #define HELD	ETCD_PRIVATE "held/"
 #define SESSION ETCD_PRIVATE "sessions/"
 #define MARK	ETCD_PRIVATE "settled"
+#define TOKENS	ETCD_PRIVATE "tokens"
 
 enum { NUMBER_BYTES = 21 }; /* of 64 bits with its sign, and the final NUL */
 
@@ -147,6 +148,11 @@ bool etcd_key_of_session(struct etcd_key *ret, const char *root, int64_t lease)
 bool etcd_key_of_mark(struct etcd_key *ret, const char *root)
 {
 	return join(ret, root, &MARK[!*root]);
+}
+
+bool etcd_key_of_tokens(struct etcd_key *ret, const char *root)
+{
+	return join(ret, root, &TOKENS[!*root]);
 }
 
 bool etcd_key_of_new(struct etcd_key *ret, const char *root, const char *path,

@@ -10,6 +10,7 @@
  *     .dlockfs/held/a/b/<session>.<slot>   the marker of a claim; its text with "/data"
  *     .dlockfs/sessions/<lease>            a session
  *     .dlockfs/settled                     the mark that the root is settled (epoch.c)
+ *     .dlockfs/tokens                      what is added to revisions for tokens (tokens.c)
  *
  * and the file "a//b" (claim/file_path.h), whose lock is the one above:
  *
@@ -93,6 +94,8 @@ uint16_t etcd_slot_parse(const char *rest, size_t bytes);
 bool etcd_key_of_session(struct etcd_key *ret, const char *root, int64_t lease);
 
 bool etcd_key_of_mark(struct etcd_key *ret, const char *root);
+
+bool etcd_key_of_tokens(struct etcd_key *ret, const char *root);
 
 /* The key of a claim that has a slot. */
 bool etcd_key_of_new(struct etcd_key *ret, const char *root, const char *path,

@@ -323,6 +323,9 @@ int etcd_error(struct store_etcd *store, int status, const char *text, const cha
 	case ETCD_DENIED:
 		error = -EACCES;
 		break;
+	case ETCD_TOO_LARGE:
+		error = -EMSGSIZE;
+		break;
 	case ETCD_BUSY:
 	case ETCD_FULL:
 	case ETCD_LONG:

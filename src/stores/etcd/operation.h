@@ -43,6 +43,7 @@
 #include "stores/etcd/refusal.h"
 #include "stores/statistics.h"
 #include "stores/store.h"
+#include "stores/tokens.h"
 
 #define ETCD_TTL_MAX_S	300  /* lease.h has the reason */
 #define ETCD_REFUSED_MS 5000 /* until the next attempt when the servers reject the identity */
@@ -166,8 +167,12 @@ struct store_etcd {
 	int64_t seen;	    /* the greatest revision that this host has seen there, */
 	int64_t asked_seen; /* that when what is asked was sent, */
 	uint64_t cluster;   /* and of which cluster; 0: none */
-	bool is_of_older;   /* the lease is that of a dlockfs which knew no mark (epoch.c) */
-	bool new_root;	    /* as in struct store_options, until the first session */
+	struct store_tokens tokens;
+	int64_t tokens_version; /* of the key of their offset; 0: there is none */
+	bool raising;		/* they are being raised */
+	int tokens_error;	/* why the last one was refused, -errno; 0: it was not */
+	bool is_of_older;	/* the lease is that of a dlockfs which knew no mark (epoch.c) */
+	bool new_root;		/* as in struct store_options, until the first session */
 	struct grpc_call *asking;
 	struct grpc_call *keeper; /* the stream of keep-alives; NULL: to be opened */
 	int64_t test_lease;  /* the stream is asked for first, which nobody has; 0: it was answered
@@ -387,6 +392,17 @@ void etcd_epoch_raise(struct store_etcd *store,
 		      void (*done)(struct store_etcd *store, int status, const char *text));
 /* settle() of the table. */
 void etcd_settle(struct store *base);
+
+/* The step of the answer has read the offset of tokens. */
+void etcd_tokens_note(struct store_etcd *store, const Etcd__TxnResponse *answer, size_t step);
+
+/* Raises the offset, if the service, at that revision, is below the floor. Not to be waited for. */
+void etcd_tokens_raise(struct store_etcd *store, int64_t revision);
+
+/* The token of the change that the answer tells of, which was noted. Returns 0; -ECONNRESET: the
+ * change is to be made again; -EACCES: the offset is to be raised, and may not be, which was
+ * logged. */
+int etcd_tokens_make(struct store_etcd *store, const Etcd__TxnResponse *answer, int64_t *ret);
 /* Asks what `asking` is then. Returns false when out of memory. */
 bool etcd_session_ask(struct store_etcd *store, const char *method, const void *message,
 		      size_t bytes, void (*done)(void *, int, const char *, const void *, size_t));

@@ -45,7 +45,10 @@ static const struct {
 
 	{GRPC_RESOURCE_EXHAUSTED, "database space exceeded", ETCD_FULL},
 	{GRPC_RESOURCE_EXHAUSTED, "too many requests", ETCD_BUSY},
-	{GRPC_RESOURCE_EXHAUSTED, NULL, ETCD_LONG}, /* call.c, and gRPC's own limit of the server */
+	/* --max-request-bytes, and gRPC's own limit of the server, which is a little above. */
+	{GRPC_INVALID_ARGUMENT, "request is too large", ETCD_TOO_LARGE},
+	{GRPC_RESOURCE_EXHAUSTED, "received message larger than max", ETCD_TOO_LARGE},
+	{GRPC_RESOURCE_EXHAUSTED, NULL, ETCD_LONG}, /* call.c */
 
 	/* "raft proposal dropped", as while the leader hands over to another member; "raft:
 	 * stopped"

@@ -19,6 +19,7 @@ enum etcd_meaning {
 	ETCD_BUSY,	  /* not carried out: too much is under way */
 	ETCD_FULL,	  /* there is no space left; it may have been carried out (place.c) */
 	ETCD_LONG,	  /* the answer is too long: it may have been carried out */
+	ETCD_TOO_LARGE,	  /* not carried out: the servers take no request as long as that */
 	ETCD_WRONG,	  /* not carried out, and never will be */
 	ETCD_LEASE_GONE,  /* not carried out: there is no such lease */
 	ETCD_LEASE_TAKEN, /* not carried out: there is a lease of that number */

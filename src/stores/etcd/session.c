@@ -194,6 +194,7 @@ static void fail_step(struct store_etcd *store, int status, const char *text)
 		store->retry_ms = clock_now_ms() + RETRY_MS;
 		break;
 	case ETCD_LONG:
+	case ETCD_TOO_LARGE:
 	case ETCD_WRONG:
 	case ETCD_NO_USERS:
 		be_refused(store, refused, text);

@@ -30,6 +30,7 @@ struct saved_session {
 	uint64_t epoch;
 	bool is_keyless;
 	int64_t seen;
+	int64_t token_floor;
 	uint64_t cluster;
 	bool is_of_older;
 };
@@ -172,6 +173,7 @@ static void save_session(const struct store *base, FILE *out)
 
 	state_flag(out, "etcd", true);
 	state_number(out, "seen", store->seen);
+	state_number(out, "token_floor", tokens_floor(&store->tokens, store->seen));
 	state_unsigned(out, "cluster", store->cluster);
 	if (store->lease_id == 0)
 		return;
@@ -196,6 +198,7 @@ static void *restore_session(struct state_reader *in)
 		saved->seen = state_get_number(in, "seen", 0, INT64_MAX);
 		saved->cluster = state_get_unsigned(in, "cluster", UINT64_MAX);
 	}
+	saved->token_floor = state_find_number(in, "token_floor", 0, INT64_MAX);
 	if (!state_has(in, "session"))
 		return saved;
 	saved->lease = state_get_number(in, "session", 1, INT64_MAX);
@@ -347,6 +350,7 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 	store->new_root = options->new_root;
 	if (saved) {
 		store->seen = saved->seen;
+		store->tokens.floor = saved->token_floor;
 		store->cluster = saved->cluster;
 		store->is_of_older = saved->is_of_older;
 	}

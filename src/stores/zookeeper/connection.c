@@ -48,7 +48,8 @@ static void move_session(struct store_zookeeper *store)
 	store->session = NULL;
 	store->handle = NULL;
 	store->resuming = true;
-	store->root_prepared = false; /* its watch belonged to the former handle */
+	/* The watch belonged to the former handle. */
+	store->root_prepared = store->tokens_known = false;
 	zookeeper_connector_move(store->connector, session, &store->id);
 }
 
@@ -100,7 +101,7 @@ static struct zookeeper_session *give_up(struct store_zookeeper *store)
 	lease_begin(&store->lease, store->lease.timeout_ms, clock_now_ms());
 	store->names = 0;
 	store->barred = ZOK;
-	store->prepares_root = store->root_prepared = false;
+	store->prepares_root = store->root_prepared = store->tokens_known = false;
 	store->root_changed = store->root_wanted = false;
 	store->is_of_older = false;
 	return session;
@@ -139,8 +140,16 @@ void zookeeper_lose_session(struct store_zookeeper *store)
 
 void zookeeper_tell_connected(struct store_zookeeper *store)
 {
+	size_t limit;
+
 	if (store->told == STORE_CONNECTED)
 		return;
+	limit = packets_connected(&store->packets, histogram_now_us() / 1000);
+	if (limit > 0)
+		log_error("ZooKeeper: the servers close the connection when they are sent %zu "
+			  "bytes of data, which is more than they take (jute.maxbuffer): such "
+			  "locks are refused",
+			  limit);
 	log_info("connected to ZooKeeper at %s, session 0x%" PRIx64 ", timeout %d ms",
 		 store->server, (uint64_t)store->id.client_id, store->timeout_ms);
 	tell_session(store, STORE_CONNECTED);

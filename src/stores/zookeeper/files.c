@@ -342,10 +342,12 @@ static void name_failed(struct operation *operation, struct step *failed)
 
 static int alter_error(struct operation *operation)
 {
-	const struct alteration *alteration = alteration_of(operation);
+	struct alteration *alteration = alteration_of(operation);
 	bool making;
 	struct step *failed = find_failed(operation, &making);
 
+	if (operation->code == ZOOKEEPER_TOO_LONG)
+		name_failed(operation, &alteration->steps[0]);
 	if (alteration->count == 0 && alteration->ops_count > 0 && operation->code == ZNOAUTH)
 		return 0;
 	if (failed)
@@ -391,7 +393,10 @@ static bool copy_step(struct operation *operation, const struct store_step *from
 	step->znode = operation_znode(operation->store, from->path, NULL);
 	step->text = has_text ? strdup(from->text) : NULL;
 	alteration->checks += from->kind == STEP_CHECK;
-	return step->znode && (step->text || !has_text);
+	if (!step->znode || (has_text && !step->text))
+		return false;
+	operation->packet_bytes += strlen(step->znode) + (has_text ? strlen(step->text) : 0);
+	return true;
 }
 
 int zookeeper_alter(struct store *base, struct store_change *change, const struct store_step *steps,

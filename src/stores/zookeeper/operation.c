@@ -189,6 +189,14 @@ void operation_start(struct operation *operation, void (*send)(struct operation 
 				       &operation->message);
 		return;
 	}
+	if (operation->text)
+		operation->packet_bytes = strlen(operation->path) + strlen(operation->text);
+	if (packets_refuse(&store->packets, operation->packet_bytes, operation->sent_us / 1000)) {
+		operation->code = operation->list_code = ZOOKEEPER_TOO_LONG;
+		zookeeper_mailbox_post(zookeeper_connector_mailbox(store->connector),
+				       &operation->message);
+		return;
+	}
 	operation_attach(operation);
 	send(operation);
 }
@@ -229,6 +237,9 @@ void operation_note_end(struct operation *operation, int error)
 		operation->sent_us &&
 		(operation->kind == STORE_PLACE || operation->kind == STORE_PROVE);
 	operation_note_seen(operation, &operation->stat);
+	if (operation->packet_bytes && operation->code != ZOOKEEPER_TOO_LONG)
+		packets_note(&operation->store->packets, operation->packet_bytes,
+			     error != -ECONNRESET);
 	if (!operation->sent_us)
 		return;
 	renew_lease(operation, now_us, error);
@@ -340,6 +351,8 @@ static bool may_log(const struct operation *operation, int code, const char *doi
 
 static const char *reason_of(int code)
 {
+	if (code == ZOOKEEPER_TOO_LONG)
+		return "the data are longer than what the servers take (jute.maxbuffer)";
 	return code == ZEPHEMERALONLOCALSESSION
 		       ? "the servers give only local sessions, in which nothing can be locked: "
 			 "set localSessionsUpgradingEnabled=true there, or "
@@ -377,6 +390,8 @@ int operation_error(const struct operation *operation, int code, const char *doi
 	case ZAUTHFAILED:
 	case ZINVALIDACL:
 		return -EACCES;
+	case ZOOKEEPER_TOO_LONG:
+		return -EMSGSIZE;
 	default:
 		return -EIO;
 	}

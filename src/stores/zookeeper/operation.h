@@ -27,7 +27,9 @@
 #include "claim/znode_path.h"
 #include "stores/statistics.h"
 #include "stores/store.h"
+#include "stores/tokens.h"
 #include "stores/zookeeper/lease.h"
+#include "stores/zookeeper/packets.h"
 #include "stores/zookeeper/session.h"
 
 #define REFUSED_MS 5000 /* until the next attempt when the servers reject the identity */
@@ -35,6 +37,9 @@
 /* Stand below the root, and are no locks: see root.c. */
 #define ZOOKEEPER_FORMER_PROBE ".dlockfs-probe"
 #define ZOOKEEPER_SETTLED      ".dlockfs-settled"
+
+/* As a code: the request was not made, for its length (packets.h). */
+#define ZOOKEEPER_TOO_LONG 1
 
 struct names {
 	size_t count;
@@ -79,6 +84,8 @@ struct operation {
 	int list_code;
 	struct names *names;
 
+	size_t packet_bytes; /* how long it is, if it has data; 0: it has none that are long */
+
 	char *text; /* place(), amend() and write(): the data to write; watch() and read(): the data
 		       that was read */
 
@@ -117,7 +124,7 @@ struct operation {
 	struct renewal *renewal; /* of its queue, which is empty; or NULL */
 
 	/* the root */
-	bool of_root; /* prepares the root, before which nothing else may be asked */
+	bool of_root; /* prepares the root, or is about its data: it may be asked before all else */
 	bool exposed; /* the root's ACL lets others do more than it should */
 
 	/* What is freed with it: a block from malloc(3), and what finish() frees; or NULL */
@@ -161,6 +168,7 @@ struct store_zookeeper {
 	bool root_changed;   /* and has changed since the preparation began; */
 	bool root_wanted;    /* it is to be prepared again; */
 	bool root_prepared;  /* the root was prepared in this session */
+	bool tokens_known;   /* the offset is that of stamps which come now (tokens.c) */
 	bool told_exposed;   /* the log says that others may do too much */
 	const char *trouble; /* why nothing can be locked, or NULL; a constant */
 	const char *refusal; /* the trouble if the servers do not accept this host's identity */
@@ -182,9 +190,12 @@ struct store_zookeeper {
 	bool asks_names;       /* that is being read, */
 	int64_t next_names_ms; /* or then, by clock_now_ms(); 0: not planned yet */
 
+	struct packets packets;
 	struct log_limit refusals; /* limits their messages in the log */
 
-	int64_t seen;	  /* a zxid that the service has reached, as far as is known; 0: none */
+	int64_t seen; /* a zxid that the service has reached, as far as is known; 0: none */
+	struct store_tokens tokens;
+	int tokens_error; /* why they could not be raised, -errno; 0: not known */
 	bool new_root;	  /* as in struct store_options, until the root was prepared once */
 	bool is_of_older; /* the session is that of a dlockfs which knew no mark (root.c) */
 
@@ -384,6 +395,18 @@ void zookeeper_prepare_root(struct store_zookeeper *store);
 
 /* settle() of the table. */
 void zookeeper_settle(struct store *base);
+
+/* The root was read; NULL: it is not there. */
+void zookeeper_read_tokens(struct store_zookeeper *store, const char *data, size_t bytes);
+
+/* Raises the offset of tokens, if the service is below the floor: it has come as far as `zxid`, and
+ * the root has that data. Not waited for; what becomes of it is read with the root. */
+void zookeeper_raise_tokens(struct store_zookeeper *store, const char *data, size_t bytes,
+			    int32_t version, int64_t zxid);
+
+/* The token of a change, by its stamp. Returns 0; -ECONNRESET: the change is to be made again;
+ * -EACCES, -EIO: the offset is to be raised, and cannot be, which was logged. */
+int zookeeper_make_token(struct store_zookeeper *store, int64_t stamp, int64_t *ret);
 
 /* MESSAGE_ROOT. */
 void zookeeper_deliver_root(struct store_zookeeper *store, struct zookeeper_message *message);

@@ -89,6 +89,7 @@ static void conclude_prove(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
 	const char *lock;
+	int64_t token = 0;
 	int error;
 
 	judge_files(operation);
@@ -107,8 +108,10 @@ static void conclude_prove(struct operation *operation)
 		error = -EIO;
 	operation_note_end(operation, error);
 	operation_note_seen(operation, &operation->prove->stat);
+	if (error == 0 && operation->prove->text)
+		error = zookeeper_make_token(store, operation->prove->stat.mzxid, &token);
 	store->events->on_proved(store->context, operation->tag, error,
-				 error == -ENOENT ? lock : NULL, operation->prove->stat.mzxid);
+				 error == -ENOENT ? lock : NULL, token);
 	operation_release(operation);
 }
 
@@ -174,6 +177,9 @@ void zookeeper_prove(struct store *base, void *tag, const struct store_proof *pr
 	operation->finish = complete ? finish : NULL;
 	for (size_t i = 0; i < count && complete; i++)
 		complete = add_claim(operation, &proofs[i]);
+	if (complete && operation->prove->text)
+		operation->packet_bytes =
+			strlen(operation->prove->znodes[0]) + strlen(operation->prove->text);
 	if (complete)
 		operation_start(operation, send_prove);
 	else

@@ -21,7 +21,8 @@
  * check the rights change the root, whose stat then has a zxid that is greater than all that this
  * host has seen before. If it is not, the session ends, whatever it is: claims may be missing, or
  * stand there again. And the mark is taken away, as others may not notice. The client library
- * notices less: with another handle it has seen nothing.
+ * notices less: with another handle it has seen nothing. The root's data also have what is added to
+ * zxids so that tokens go on growing (tokens.c).
  *
  * Unlike the locks' own znodes the root is no container: while the root stands, no other client can
  * create it with another owner or version.
@@ -50,8 +51,7 @@
 struct root {
 	zoo_op_result_t results[2], create_results[2];
 	zoo_op_t create_ops[2];
-	int read_code;
-	int version; /* 0: no version that this program can read */
+	int read_code; /* of its data, which are the operation's text */
 	int settled_code;
 	struct Stat stat; /* after the check of the rights; pzxid 0: not known */
 	char *former, *settled;
@@ -96,9 +96,15 @@ static void on_read(int code, const char *value, int value_bytes, const struct S
 	struct root *root = root_of(operation);
 
 	root->read_code = code;
-	if (code == ZOK)
-		root->version = names_version_parse(value ? value : "",
-						    operation_value_bytes(value, value_bytes));
+	if (code == ZOK) {
+		operation->text_bytes = operation_value_bytes(value, value_bytes);
+		operation->text = malloc(operation->text_bytes + 1);
+		operation->version = stat->version;
+	}
+	if (code == ZOK && !operation->text)
+		root->read_code = ZSYSTEMERROR;
+	else if (code == ZOK)
+		memcpy(operation->text, value ? value : "", operation->text_bytes);
 	operation_answered(operation);
 }
 
@@ -279,8 +285,10 @@ static int find_names(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
 	const struct root *root = root_of(operation);
-	int version = root->version;
+	int version = 0; /* none that this program can read */
 
+	if (root->read_code == ZOK)
+		version = names_version_parse(operation->text, operation->text_bytes);
 	if (root->read_code == ZNONODE) {
 		version = store->names ? (int)store->names : ZNODE_NAMES_NO_CLAIMS;
 		await_root(operation);
@@ -368,6 +376,20 @@ static void judge_mark(struct operation *operation)
 	store->new_root = store->is_of_older = false;
 }
 
+/* Before what this host has seen is forgotten. */
+static void judge_tokens(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	const struct root *root = root_of(operation);
+
+	if (root->read_code != ZOK && root->read_code != ZNONODE)
+		return;
+	zookeeper_read_tokens(store, operation->text, operation->text_bytes);
+	if (operation->code == ZOK && root->stat.pzxid != 0 && operation->text)
+		zookeeper_raise_tokens(store, operation->text, operation->text_bytes,
+				       operation->version, root->stat.pzxid);
+}
+
 static void conclude_prepare(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
@@ -379,6 +401,7 @@ static void conclude_prepare(struct operation *operation)
 		zookeeper_prepare_root(store);
 		return;
 	}
+	judge_tokens(operation);
 	error = find_names(operation);
 	if (error == -ECONNRESET)
 		store->barred = ZOK; /* the root is prepared again with the next connection */
@@ -442,7 +465,7 @@ void zookeeper_deliver_root(struct store_zookeeper *store, struct zookeeper_mess
 
 	if (event->session != store->session || event->session->over)
 		return;
-	store->root_prepared = false;
+	store->root_prepared = store->tokens_known = false;
 	store->root_changed = true; /* perhaps after the preparation under way has read the root */
 	zookeeper_prepare_root(store);
 }

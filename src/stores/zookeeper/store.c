@@ -42,6 +42,7 @@ static const char not_told[] = "the servers ask who we are, expected digest_file
 struct saved_session {
 	clientid_t id; /* client_id 0: there is none */
 	int64_t seen;
+	int64_t token_floor;
 	bool is_of_older;
 };
 
@@ -390,6 +391,7 @@ static void save_session(const struct store *base, FILE *out)
 
 	state_flag(out, "zookeeper", true);
 	state_number(out, "seen", store->seen);
+	state_number(out, "token_floor", tokens_floor(&store->tokens, store->seen));
 	if (store->id.client_id == 0)
 		return;
 	state_number(out, "session", store->id.client_id);
@@ -412,6 +414,7 @@ static void *restore_session(struct state_reader *in)
 	saved->is_of_older = !state_has(in, "seen");
 	if (!saved->is_of_older)
 		saved->seen = state_get_number(in, "seen", 0, INT64_MAX);
+	saved->token_floor = state_find_number(in, "token_floor", 0, INT64_MAX);
 	if (!state_has(in, "session"))
 		return saved;
 	password = state_get_bytes(in, "password", &bytes);
@@ -519,6 +522,7 @@ static int store_zookeeper_open(const struct store_options *options,
 	store->new_root = options->new_root;
 	if (saved) {
 		store->seen = saved->seen;
+		store->tokens.floor = saved->token_floor;
 		store->is_of_older = saved->is_of_older;
 		store->id = saved->id;
 		store->resuming = saved->id.client_id != 0;

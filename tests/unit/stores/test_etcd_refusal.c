@@ -34,7 +34,7 @@ static const struct {
 	{GRPC_OUT_OF_RANGE, "etcdserver: too large lease TTL", ETCD_WRONG},
 	{GRPC_CANCELLED, "etcdserver: watch canceled", ETCD_IN_DOUBT},
 	{GRPC_FAILED_PRECONDITION, "etcdserver: cluster ID mismatch", ETCD_WRONG},
-	{GRPC_INVALID_ARGUMENT, "etcdserver: request is too large", ETCD_WRONG},
+	{GRPC_INVALID_ARGUMENT, "etcdserver: request is too large", ETCD_TOO_LARGE},
 	{GRPC_RESOURCE_EXHAUSTED, "etcdserver: too many requests", ETCD_BUSY},
 	{GRPC_INVALID_ARGUMENT, "etcdserver: user name is empty", ETCD_STRANGER},
 	{GRPC_FAILED_PRECONDITION, "etcdserver: user name not found", ETCD_DENIED},
