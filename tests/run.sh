@@ -72,7 +72,7 @@ plain_only="layers completion mutants quickstart manual documents unit-file benc
     hang hang-stop guard-busy guard-late guard-stopped disk-stall wall-clock skewed-clock hang-kernel rolling-restart restart-chaos
     kill-chaos other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped record-programs
     record-fairness record-model record-model-hosts flock-n-hosts even-servers etcd-servers etcd-lease
-    etcd-revoked-late etcd-left-behind etcd-clocks zookeeper-clocks long-election stat-race background status-pause
+    etcd-revoked etcd-revoked-late etcd-left-behind etcd-clocks zookeeper-clocks long-election stat-race background status-pause
     chaos-check programs-data run-again etcd-auth etcd-move-leader ipv6 hardening told-first store-back etcd-back
     outages etcd-grpc-proxy exclusive-open-flock small-packets large-data local-sessions store-space both-vanish"
 plain_only=${plain_only//$'\n'/ }
