@@ -121,6 +121,29 @@ bool lock_is_sure(const struct lock *lock)
 	return lock->list_wanted <= lock->lists_done && lock->broken == 0;
 }
 
+/* In parts of the session's timeout: how soon a host that is connected hears that its lease is
+ * over, and what it takes to tell its holders. */
+enum { SIGNS_IN_TIMEOUT = 8, TELLINGS_IN_TIMEOUT = 40 };
+
+void lock_begin_moratorium(struct lock *lock)
+{
+	int64_t timeout_ms = lock->engine->timeout_ms;
+
+	lock->moratorium_ms = lock->engine->now_ms + timeout_ms / SIGNS_IN_TIMEOUT +
+			      timeout_ms / TELLINGS_IN_TIMEOUT;
+	lock->list_wanted = lock_list_anew(lock);
+}
+
+bool lock_in_moratorium(const struct lock *lock)
+{
+	struct engine *engine = lock->engine;
+
+	if (engine->now_ms >= lock->moratorium_ms)
+		return false;
+	engine_retry_in(engine, lock->moratorium_ms - engine->now_ms);
+	return true;
+}
+
 bool lock_has_ends_to_hear(const struct lock *lock)
 {
 	const struct rival *rival;

@@ -52,6 +52,12 @@ uint64_t lock_list_anew(struct lock *lock);
 /* Whether what is known of the queue is enough to grant anything. */
 bool lock_is_sure(const struct lock *lock);
 
+/* A claim of the lock has ended unbeknown to its host: a moratorium of the lock (moratorium.h). */
+void lock_begin_moratorium(struct lock *lock);
+
+/* Whether it lasts. If so, the lock's claims are looked at again when it is over. */
+bool lock_in_moratorium(const struct lock *lock);
+
 /* Whether a list has shown that a watched claim is gone before its watch has told: which may say
  * that its host has not heard of that. */
 bool lock_has_ends_to_hear(const struct lock *lock);

@@ -38,10 +38,4 @@ void engine_end_moratorium(struct engine *engine);
 /* When engine_end_moratorium() is needed; INT64_MAX if it is not. */
 int64_t engine_moratorium_deadline(const struct engine *engine);
 
-/* A claim of the lock has ended unbeknown to its host. */
-void lock_begin_moratorium(struct lock *lock);
-
-/* Whether it lasts. If so, the lock's claims are looked at again when it is over. */
-bool lock_in_moratorium(const struct lock *lock);
-
 #endif

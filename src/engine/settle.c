@@ -43,7 +43,6 @@
 #include "engine/grace.h"
 #include "engine/handoff.h"
 #include "engine/lock.h"
-#include "engine/moratorium.h"
 #include "engine/numbers.h"
 #include "engine/outbox.h"
 #include "engine/precedence.h"
