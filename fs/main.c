@@ -20,6 +20,7 @@
 #include "files/filesystem.h"
 #include "files/shard.h"
 #include "files/steer.h"
+#include "kernel/confine.h"
 #include "kernel/folder_below.h"
 #include "kernel/lease_board.h"
 #include "kernel/memory_lock.h"
@@ -354,6 +355,7 @@ static int run(struct daemon *daemon)
 		error = begin_mount(daemon, why, sizeof(why));
 	if (has_failed(daemon, error, what, why))
 		goto cleanup;
+	confine_self(); /* before anything that a server says is read */
 	what = "opening the store";
 	error = shards_open(&daemon->config, &serving_engine_events, daemon->takeover.former,
 			    &daemon->shards);
