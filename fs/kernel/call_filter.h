@@ -17,8 +17,11 @@
 #ifndef DLOCKFS_KERNEL_CALL_FILTER_H
 #define DLOCKFS_KERNEL_CALL_FILTER_H
 
-/* For this thread and those that it starts; needs no_new_privs. Returns 0, also in a build without
+#include <stdbool.h>
+
+/* For this thread and those that it starts; needs no_new_privs. A privileged process may also make
+ * calls that take root's rights. Returns 0, also in a build without
  * libseccomp; or -errno. */
-int call_filter_set(void);
+int call_filter_set(bool is_privileged);
 
 #endif
