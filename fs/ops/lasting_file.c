@@ -82,18 +82,28 @@ static void reply_text(fuse_req_t req, const struct inode *inode, size_t size, o
 		       size < left ? size : left);
 }
 
-static void got_attr(struct asking *asking)
+/* What the request is about, as the store has it; NULL: it is answered. */
+static const struct inode *read_or_reply(struct asking *asking)
 {
 	const struct inode *inode = content_read(asking);
 
-	if (has_gone(asking, inode)) {
+	if (has_gone(asking, inode))
 		asking_reply_stale(asking);
-	} else if (asking->read_error != 0) {
+	else if (asking->read_error != 0)
 		asking_reply(asking, asking_errno(asking->read_error));
-	} else {
-		looked_settle(asking->filesystem, asking->thread, inode);
-		asking_reply_attr(asking, inode);
-	}
+	else
+		return inode;
+	return NULL;
+}
+
+static void got_attr(struct asking *asking)
+{
+	const struct inode *inode = read_or_reply(asking);
+
+	if (inode == NULL)
+		return;
+	looked_settle(asking->filesystem, asking->thread, inode);
+	asking_reply_attr(asking, inode);
 }
 
 void lasting_getattr(fuse_req_t req, struct inode *inode)
@@ -160,16 +170,12 @@ static void reply_target(fuse_req_t req, const struct inode *inode)
 
 static void got_target(struct asking *asking)
 {
-	const struct inode *inode = content_read(asking);
+	const struct inode *inode = read_or_reply(asking);
 
-	if (has_gone(asking, inode)) {
-		asking_reply_stale(asking);
-	} else if (asking->read_error != 0) {
-		asking_reply(asking, asking_errno(asking->read_error));
-	} else {
-		reply_target(asking->req, inode);
-		asking_free(asking);
-	}
+	if (inode == NULL)
+		return;
+	reply_target(asking->req, inode);
+	asking_free(asking);
 }
 
 /* The kernel looked the name up just now, and got the whole text then. */

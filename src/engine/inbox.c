@@ -33,6 +33,7 @@ static void take_place(struct claim *claim, const char *name, int64_t order)
 	DL_DELETE(claim->place.lock->unplaced, &claim->place);
 	claim->place.parts.order = order;
 	claim->place.parts.slot = claim_name_slot(name);
+	claim->place.version = claim->place.lock->engine->store->ops->first_version;
 	claim_set_state(claim, CLAIM_QUEUED);
 	queue_insert(&claim->place);
 }
@@ -398,11 +399,16 @@ static void on_watched(void *context, void *tag, int error)
 
 	rival->sent = false;
 	rival_forget_data(rival);
+	if (error == -EOWNERDEAD && !rival->overseer)
+		lock_begin_moratorium(lock);
+	if (error == -EOWNERDEAD)
+		error = 0;
 	if (rival->overseer) {
 		overseer_end(rival, error);
 	} else if (is_aside(rival)) {
 		if (!rival->amending)
 			free_aside(rival);
+		queue_judge_all(lock);
 	} else if (error == 0 || error == -ENXIO) {
 		if (error == 0 && may_be_downgraded(rival))
 			lock->list_wanted = lock_list_anew(lock);

@@ -109,6 +109,7 @@ static void check_queue_claim(const struct claim *claim)
 				claim_first_asked(claim) == NULL ||
 				(claim->careful && !claim->fresh) || is_to_be_shown(claim) ||
 				!lock_is_sure(claim->place.lock) || claim->marker.marking ||
+				lock_has_ends_to_hear(claim->place.lock) ||
 				claim->place.lock->engine->retry_ms != INT64_MAX ||
 				claim->place.lock->engine->barred || /* it is due at once */
 				!engine_may_grant(claim->place.lock->engine),

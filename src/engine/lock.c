@@ -121,6 +121,16 @@ bool lock_is_sure(const struct lock *lock)
 	return lock->list_wanted <= lock->lists_done && lock->broken == 0;
 }
 
+bool lock_has_ends_to_hear(const struct lock *lock)
+{
+	const struct rival *rival;
+	RIVALS_FOREACH (lock->watched, rival) {
+		if (rival->sent && !rival->orphan)
+			return true;
+	}
+	return false;
+}
+
 struct lock *lock_find(const struct engine *engine, const char *path)
 {
 	struct lock *lock;

@@ -52,6 +52,10 @@ uint64_t lock_list_anew(struct lock *lock);
 /* Whether what is known of the queue is enough to grant anything. */
 bool lock_is_sure(const struct lock *lock);
 
+/* Whether a list has shown that a watched claim is gone before its watch has told: which may say
+ * that its host has not heard of that. */
+bool lock_has_ends_to_hear(const struct lock *lock);
+
 /* The lock of that path; NULL: it is not in use. */
 struct lock *lock_find(const struct engine *engine, const char *path);
 

@@ -131,6 +131,7 @@ static struct place *adopt(struct claim *claim, const struct store_entry *entry)
 	DL_DELETE(claim->place.lock->unplaced, &claim->place);
 	claim->place.parts.order = entry->claim.order;
 	claim->place.parts.slot = entry->claim.slot;
+	claim->place.version = claim->place.lock->engine->store->ops->first_version;
 	claim_set_state(claim, CLAIM_QUEUED);
 	return &claim->place;
 }

@@ -5,8 +5,13 @@
 #include "engine/moratorium.h"
 
 #include "base/log.h"
+#include "engine/lock.h"
 #include "engine/outbox.h"
 #include "engine/save.h"
+
+/* In parts of the session's timeout: how soon a host that is connected hears that its lease is
+ * over, and what it takes to tell its holders. */
+enum { SIGNS_IN_TIMEOUT = 8, TELLINGS_IN_TIMEOUT = 40 };
 
 void engine_begin_moratorium(struct engine *engine, enum store_moratorium why, int64_t until_ms)
 {
@@ -49,4 +54,23 @@ void engine_end_moratorium(struct engine *engine)
 int64_t engine_moratorium_deadline(const struct engine *engine)
 {
 	return engine->moratorium_ms == INT64_MIN ? INT64_MAX : engine->moratorium_ms;
+}
+
+void lock_begin_moratorium(struct lock *lock)
+{
+	int64_t timeout_ms = lock->engine->timeout_ms;
+
+	lock->moratorium_ms = lock->engine->now_ms + timeout_ms / SIGNS_IN_TIMEOUT +
+			      timeout_ms / TELLINGS_IN_TIMEOUT;
+	lock->list_wanted = lock_list_anew(lock);
+}
+
+bool lock_in_moratorium(const struct lock *lock)
+{
+	struct engine *engine = lock->engine;
+
+	if (engine->now_ms >= lock->moratorium_ms)
+		return false;
+	engine_retry_in(engine, lock->moratorium_ms - engine->now_ms);
+	return true;
 }

@@ -11,6 +11,14 @@
  *   holder    held ----------------------- lease ends: told
  *   others                    | moratorium of a session timeout | granted
  *
+ * A lock has a moratorium of its own when a claim of it has ended that its host did not withdraw,
+ * where the store tells that (on_watched()): its lease was ended, rightly or wrongly, or somebody
+ * has deleted it. Its host hears of that by the watch of the claim, or by its next sign of life;
+ * stores send these each T/8 at least. So the next one is granted after that, and a T/40 for the
+ * way and for telling the holders, and after a list that shows its own claim. What is not covered:
+ * a host that is not connected, or does not run, until its own lease ends; a host that does not
+ * wait in the queue while the claim ends; and the time in which a claim was listed but not read.
+ *
  * For the engine's own files.
  */
 #ifndef DLOCKFS_ENGINE_MORATORIUM_H
@@ -29,5 +37,11 @@ void engine_end_moratorium(struct engine *engine);
 
 /* When engine_end_moratorium() is needed; INT64_MAX if it is not. */
 int64_t engine_moratorium_deadline(const struct engine *engine);
+
+/* A claim of the lock has ended unbeknown to its host. */
+void lock_begin_moratorium(struct lock *lock);
+
+/* Whether it lasts. If so, the lock's claims are looked at again when it is over. */
+bool lock_in_moratorium(const struct lock *lock);
 
 #endif

@@ -43,6 +43,7 @@
 #include "engine/grace.h"
 #include "engine/handoff.h"
 #include "engine/lock.h"
+#include "engine/moratorium.h"
 #include "engine/numbers.h"
 #include "engine/outbox.h"
 #include "engine/precedence.h"
@@ -154,7 +155,7 @@ static bool is_seen(struct lock *lock)
 {
 	if (lock->unseen && lock_is_sure(lock))
 		lock->list_wanted = lock_list_anew(lock);
-	return lock_is_sure(lock);
+	return lock_is_sure(lock) && !lock_in_moratorium(lock) && !lock_has_ends_to_hear(lock);
 }
 
 /* Whether it is known that the claim stood when the last rival that it has waited for went: what

@@ -453,6 +453,7 @@ struct lock {
 	size_t placing_with_list; /* those that will bring the queue along */
 
 	uint64_t list_wanted;	 /* nothing is granted before that list; 0: there was none */
+	int64_t moratorium_ms;	 /* nor before that time (moratorium.h) */
 	size_t broken;		 /* claims; nor before these have left */
 	uint64_t orphans_list;	 /* the list that will show what lost holders have left, once */
 	uint64_t former_session; /* of claim ids: the latest that was lost with a claim of ours that

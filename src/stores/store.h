@@ -157,10 +157,11 @@ struct store_events {
 	 * `version`: how often it was changed. */
 	void (*on_read)(void *context, void *tag, const char *text, uint32_t version);
 
-	/* watch() is over. error 0: the claim is gone. -ENXIO: the znode is no claim, for it does
-	 * not end with a session; lists leave it out from now on, until that has changed or the
-	 * connection is lost. -ECONNRESET: the watch could not be set up and nothing is known of
-	 * the claim. Other errors as for on_listed. */
+	/* watch() is over. error 0: the claim is gone. -EOWNERDEAD: likewise, but its host has not
+	 * withdrawn it, and may not know: only from a store that can tell. -ENXIO: the znode is no
+	 * claim, for it does not end with a session; lists leave it out from now on, until that has
+	 * changed or the connection is lost. -ECONNRESET: the watch could not be set up and nothing
+	 * is known of the claim. Other errors as for on_listed. */
 	void (*on_watched)(void *context, void *tag, int error);
 
 	/* amend() is done: 0, the claim has the new data, or is gone; -ESTALE: it was changed more
@@ -444,6 +445,10 @@ struct store_ops {
 	 * several claims may have the same one, and nothing is granted by it. INT64_MAX: they never
 	 * do. */
 	int64_t order_late, order_unsure;
+
+	/* The version of the data of a claim that was never changed since it was placed. Of claims
+	 * that another version of dlockfs has placed it may be another one. */
+	uint32_t first_version;
 
 	/* Ends the session, so that all its claims are gone, and frees the store. No event
 	 * comes. May block for up to two seconds. NULL: there is no proof; the session is left to

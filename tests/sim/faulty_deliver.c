@@ -143,9 +143,10 @@ void faulty_deliver(struct faulty *faulty, struct item *item)
 			events->on_watched(context, item->tag, item->error);
 			return;
 		}
-		if (faulty_by_lock(faulty) && item->error == 0 && item->name != NULL) {
+		if (faulty_by_lock(faulty) && item->name != NULL &&
+		    (item->error == 0 || item->error == -EOWNERDEAD)) {
 			DL_APPEND(faulty->gone, item);
-			events->on_watched(context, item->tag, 0);
+			events->on_watched(context, item->tag, item->error);
 			return;
 		}
 		events->on_watched(context, item->tag, item->error);

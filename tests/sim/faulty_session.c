@@ -130,6 +130,8 @@ static void on_watched(void *context, void *tag, int error)
 	struct item *item = tag;
 
 	DL_DELETE(session->watching, item);
+	if (error == -EOWNERDEAD && !session->settings->rules->tells_ends)
+		error = 0;
 	session_answer(item, error);
 }
 

@@ -497,6 +497,7 @@ const struct faulty_rules faulty_etcd = {
 	.order_late = INT64_MAX,
 	.order_unsure = INT64_MAX,
 	.by_lock = true,
+	.tells_ends = true,
 	.asks_quorum = true,
 };
 

@@ -49,6 +49,8 @@ struct faulty_rules {
 	 * their own, and are set up again by the store itself (stores/etcd/operation.h). Else what
 	 * is called and what happens keeps one order. */
 	bool by_lock;
+	bool tells_ends;  /* a watch that was set up tells whether its claim's host has withdrawn it
+			   */
 	bool asks_quorum; /* a server that is cut off, or behind, answers no reads by itself */
 };
 

@@ -4,7 +4,6 @@
 cases A B            each case once; prints a line for what is wrong
 count FOLDER OWN TURNS COUNTER   a counter in a local file, behind a lock that is made as Borg makes it: a directory with a file in it is
                      renamed to `lock`; prints "done COUNT", how often the lock was taken
-borg PATH TURNS COUNTER          the same with Borg's own lock
 """
 
 import errno
@@ -121,18 +120,7 @@ def count(folder, own, turns, counter):
     print("done", taken)
 
 
-def borg(path, turns, counter):
-    from borg.locking import Lock
-
-    for _ in range(turns):
-        with Lock(path, exclusive=True, sleep=0.01, timeout=60):
-            enter(counter)
-    print("done", turns)
-
-
 if sys.argv[1] == "cases":
     cases(*sys.argv[2:])
-elif sys.argv[1] == "count":
-    count(sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5])
 else:
-    borg(sys.argv[2], int(sys.argv[3]), sys.argv[4])
+    count(sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5])

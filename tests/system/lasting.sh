@@ -9,6 +9,18 @@ files_config() {
     printf '%s\n' '[mount]' 'directories = files' '[locks "files"]' 'style = file' 'try_limit = 4s' "$@" >"$dir/$name.ini"
 }
 
+# start_plain_hosts: A and B, with the directory files.
+start_plain_hosts() {
+    local host
+    "start_${STORE:-zookeeper}"
+    files_config files
+    for host in A B; do
+        start_dlockfs "$host" --config "$dir/files.ini" --session-timeout 60s
+    done
+    wait_until "$deadline" at A mkdir ready 2>/dev/null # a session may have to prove itself first
+    at A rmdir ready
+}
+
 # start_two_hosts: A, whose daemons may be killed (kept.sh), and which has its server by `link`; and B. Calls in the directory files
 # end only when the server has answered; names in the directory owned go with the process that made them.
 start_two_hosts() {

@@ -25,6 +25,7 @@ static void test_prove_session(void **state)
 static void test_prove_claims(void **state)
 {
 	struct host *a = open_host(0, server), *b = open_host(1, server);
+	uint32_t first = a->store->ops->first_version;
 	struct call calls[STORE_PROOFS_MAX], seen, proof, withdrawn = {0};
 	struct store_proof proofs[STORE_PROOFS_MAX];
 	char names[STORE_PROOFS_MAX][32];
@@ -33,7 +34,7 @@ static void test_prove_claims(void **state)
 	for (int i = 0; i < STORE_PROOFS_MAX; i++) {
 		snprintf(names[i], sizeof(names[i]), "proof/%d", i);
 		place(a, &calls[i], names[i], 1);
-		proofs[i] = (struct store_proof){names[i], calls[i].name, NULL, 0};
+		proofs[i] = (struct store_proof){names[i], calls[i].name, NULL, first};
 	}
 	assert_int_equal(prove(a, &proof, proofs, STORE_PROOFS_MAX), 0);
 
@@ -45,9 +46,9 @@ static void test_prove_claims(void **state)
 	WAIT_FOR(seen.reads == 2);
 	assert_string_equal(seen.text, "new");
 
-	/* It has been changed since it was version 0, by whomever. */
+	/* It has been changed since it was placed, by whomever. */
 	assert_int_equal(prove(a, &proof, proofs, STORE_PROOFS_MAX), -ESTALE);
-	proofs[0].version = 1;
+	proofs[0].version = first + 1;
 
 	/* Another claim's is greater, whoever makes it. */
 	stamp = proof.stamp;
@@ -66,9 +67,9 @@ static void test_prove_claims(void **state)
 	proofs[0].text = "newer";
 	assert_int_equal(prove(a, &proof, proofs, 5), -ENOENT);
 	assert_string_equal(proof.text, names[3]);
-	proofs[0].version = 0;
+	proofs[0].version = first;
 	assert_int_equal(prove(a, &proof, proofs, 1), -ESTALE);
-	proofs[0].version = 1; /* not changed by that */
+	proofs[0].version = first + 1; /* not changed by that */
 	assert_int_equal(prove(a, &proof, proofs, 1), 0);
 	WAIT_FOR(seen.reads == 3);
 	assert_string_equal(seen.text, "newer");

@@ -50,7 +50,6 @@ vanish() {
     rm "$dir/link-$scheme/refuse"
     queued_again apart
 
-    [ "$scheme" = zk ] || return 0
     wait_for_holder away
     suspend "B-$scheme"
     empty_queue away

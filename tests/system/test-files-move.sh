@@ -1,6 +1,6 @@
 #!/bin/bash
 # Directories with names in them are renamed (style = file): all or nothing, for all hosts, and of several hosts that rename one to the
-# same name one succeeds. So Borg's lock excludes. A name below the new one that came to be there without its directory is found.
+# same name one succeeds, as Borg's lock relies on. A name below the new one that came to be there without its directory is found.
 #
 # From the environment: STORE, zookeeper (unless given) or etcd.
 # shellcheck source=../functions.sh
@@ -8,38 +8,24 @@
 # shellcheck source=lasting.sh
 . "$tests/system/lasting.sh"
 
-requires /usr/bin/python3 -c 'import borg.locking'
-"start_${STORE:-zookeeper}"
-files_config files
-for host in A B; do
-    start_dlockfs "$host" --config "$dir/files.ini" --session-timeout 60s
-done
-wait_until "$deadline" at A mkdir ready 2>/dev/null # a session may have to prove itself first
-at A rmdir ready
+start_plain_hosts
 
 move() {
-    timeout "$deadline" /usr/bin/python3 "$tests/system/files_move.py" "$@"
+    timeout "$deadline" "$python" "$tests/system/files_move.py" "$@"
 }
 expect_equal "what is wrong" "" "$(move cases "$dir/A/files" "$dir/B/files" 2>&1)"
 
-# counts WHAT TURNS: two on each host, so often each.
-counts() {
-    local what=$1 turns=$2 name
-    echo 0 >"$dir/counter"
-    for name in A1 A2 B1 B2; do
-        case $what in
-            count) start "$what-$name" "$python" -u "$tests/system/files_move.py" count "$dir/${name%?}/files" "$name" "$turns" "$dir/counter" ;;
-            borg) start "$what-$name" /usr/bin/python3 -u "$tests/system/files_move.py" borg "$dir/${name%?}/files/repo" "$turns" "$dir/counter" ;;
-        esac
-    done
-    for name in A1 A2 B1 B2; do
-        wait_until "$deadline" gone "$what-$name"
-        expect_equal "$what, $name" "done $turns" "$(<"$dir/$what-$name.out")"
-    done
-    [ "$(<"$dir/counter")" = $((4 * turns)) ] || violation "$what: two had the lock at a time: $((4 * turns)) turns, $(<"$dir/counter") counted"
-}
-counts count 15
-counts borg 5
+# Two on each host take the lock, so often each.
+turns=15
+echo 0 >"$dir/counter"
+for name in A1 A2 B1 B2; do
+    start "count-$name" "$python" -u "$tests/system/files_move.py" count "$dir/${name%?}/files" "$name" "$turns" "$dir/counter"
+done
+for name in A1 A2 B1 B2; do
+    wait_until "$deadline" gone "count-$name"
+    expect_equal "$name" "done $turns" "$(<"$dir/count-$name.out")"
+done
+[ "$(<"$dir/counter")" = $((4 * turns)) ] || violation "two had the lock at a time: $((4 * turns)) turns, $(<"$dir/counter") counted"
 expect_equal "what is left" "" "$(at A ls -A)"
 
 # A directory is gone, and what was in it is not: as when another host has made that between the look and the removal of rmdir.

@@ -9,13 +9,7 @@
 . "$tests/system/lasting.sh"
 
 requires test "$UID" -eq 0
-"start_${STORE:-zookeeper}"
-files_config files
-for host in A B; do
-    start_dlockfs "$host" --config "$dir/files.ini" --session-timeout 60s
-done
-wait_until "$deadline" at A mkdir ready 2>/dev/null # a session may have to prove itself first
-at A rmdir ready
+start_plain_hosts
 
 start looks "$python" -u "$tests/system/files_stale.py" "${TIMES:-20}" "$dir/A/files" "$dir/B/files"
 finish looks

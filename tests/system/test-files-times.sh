@@ -7,12 +7,7 @@
 # shellcheck source=lasting.sh
 . "$tests/system/lasting.sh"
 
-"start_${STORE:-zookeeper}"
-files_config files
-for host in A B; do
-    start_dlockfs "$host" --config "$dir/files.ini" --session-timeout 60s
-done
-wait_until "$deadline" at A mkdir ready 2>/dev/null # a session may have to prove itself first
+start_plain_hosts
 expect_equal "what is wrong" "" "$(timeout "$deadline" "$python" "$tests/system/files_times.py" "$dir/A/files" "$dir/B/files" 2>&1)"
 # However many names come and go, the times are stored ten times a second.
 stores() {

@@ -23,14 +23,14 @@
 
 #define TRANSACTION_METHOD "/etcdserverpb.KV/Txn"
 
-/* A place takes three steps of a transaction at most, and two comparisons. */
-enum { BATCH_MAX = 32 };
+/* A place takes four steps of a transaction at most, and two comparisons. */
+enum { BATCH_MAX = 30 };
 
 /* So many are under way at a time: one that is carried out, and one that waits for that. What is
  * asked meanwhile would only wait at the server; here it becomes part of the next one. */
 enum { UNDER_WAY_MAX = 2 };
 
-_Static_assert(BATCH_MAX * 3 + 1 <= TRANSACTION_MAX, "a batch does not fit into a transaction");
+_Static_assert(BATCH_MAX * 4 + 1 <= TRANSACTION_MAX, "a batch does not fit into a transaction");
 
 struct batch {
 	struct batch *prev, *next;

@@ -4,7 +4,7 @@
  *
  *     a/b/write/<session>.<slot>           an exclusive claim of dlockfs
  *     a/b/read/<session>.<slot>            a shared one
- *     a/b/write/<session>.<slot>/data      its data, once they were changed
+ *     a/b/write/<session>.<slot>/data      its data
  *     a/b/694d8a1c2f3b5d07                 a claim of etcdctl lock, jetcd's Lock, Go's Mutex
  *     a/b/read/1700000000000000000         a claim of RWMutex of contrib/recipes
  *     .dlockfs/held/a/b/<session>.<slot>   the marker of a claim; its text with "/data"
@@ -26,7 +26,9 @@
  * A key that has no lease, or more slashes, is none of the lock's claims; so a lock below another
  * one is none, but Mutex and RWMutex on the upper one would wait for those below.
  *
- * The value of a claim of dlockfs is a line with its name without the number, and its first data.
+ * The value of a claim of dlockfs is a line with its name without the number, and nothing, as its
+ * data are placed with it. Versions of dlockfs before this one have its first data there, and put
+ * the other key when they change.
  * etcd keeps each key in its index until the next compaction, also when it is deleted, and goes
  * through all of them for each list: so the keys are few, and used again. <session> is that of the
  * claim's id, <slot> the least number from 1 on of which there is no claim in that queue (slots.c).

@@ -78,7 +78,9 @@
  * goes on before it knows that another one leads, may let that one end leases that it has renewed
  * (etcd's issue 15247; 3.4.25 and 3.5.8 make it rarer: what was asked for before ensureLeadership,
  * or between that and the write, is not taken back). A leader whose clock counts time that has not
- * passed, more than the T/40. And who revokes the lease by hand.
+ * passed, more than the T/40. And who revokes the lease by hand. In all of these the keys of the
+ * lease go in an order that tells others that nobody has withdrawn them (watch.c), and who waits in
+ * a queue gives this host time to hear of it (engine/moratorium.h).
  *
  * Pure: times are milliseconds of a clock that nobody sets and that counts while the host sleeps.
  */

@@ -59,7 +59,7 @@ struct file_request; /* files.c */
 struct file_turn;
 struct watch;
 
-enum { OPERATION_KEYS = 7 };
+enum { OPERATION_KEYS = 8 };
 
 struct operation {
 	struct operation *prev, *next; /* in its lane, or in the store's list of others */

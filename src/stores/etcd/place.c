@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * place() of the etcd store: one transaction puts the claim's key and reads what the queue is then.
- * Loop thread only.
+ * place() of the etcd store: one transaction puts the claim's key, and its data, and reads what the
+ * queue is then. Loop thread only.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 #include "stores/etcd/transaction.h"
 
 enum {
-	LATEST = 2,  /* the claim itself, and the key that was created before it */
+	LATEST = 3,  /* the claim itself, its data, and the key that was created before them */
 	RETRIES = 8, /* for a slot that is free */
 };
 
 /* The other keys that are said. */
-enum { MARKER, END, END_OF_MARKERS, SLOTS, END_OF_SLOTS, MARKED_SLOTS, END_OF_MARKED_SLOTS };
+enum { MARKER, DATA, END, END_OF_MARKERS, SLOTS, END_OF_SLOTS, MARKED_SLOTS, END_OF_MARKED_SLOTS };
 
 static bool make_keys(struct operation *operation)
 {
@@ -27,6 +27,7 @@ static bool make_keys(struct operation *operation)
 	free(operation->claim.key.bytes);
 	operation->claim.key.bytes = NULL;
 	return etcd_key_of_new(&operation->claim.key, root, path, parts) &&
+	       etcd_key_of_data(&keys[DATA], &operation->claim.key) &&
 	       etcd_key_of_marker(&keys[MARKER], root, path, parts) &&
 	       etcd_queue_keys(operation, &keys[END]);
 }
@@ -68,7 +69,7 @@ static bool make_value(struct operation *operation)
 
 	free(operation->value);
 	claim_name_format(line, &operation->parts);
-	operation->value = etcd_value_format(line, operation->text);
+	operation->value = etcd_value_format(line, "");
 	return operation->value != NULL;
 }
 
@@ -90,6 +91,7 @@ static int say_place(struct operation *operation, struct transaction *transactio
 	etcd_transaction_require_created(transaction, &keys[MARKER], 0);
 	etcd_transaction_put(&transaction->then, &operation->claim.key, operation->value,
 			     store->lease_id);
+	etcd_transaction_put(&transaction->then, &keys[DATA], operation->text, store->lease_id);
 	ask_for_queue(&transaction->then, operation);
 	if (operation->alone) {
 		etcd_transaction_range(&transaction->otherwise, &keys[SLOTS], &keys[END_OF_SLOTS])
@@ -151,11 +153,19 @@ static void fail_place(struct operation *operation, int error)
 static int send_undo(struct operation *operation)
 {
 	struct transaction transaction;
+	struct etcd_key data = {0};
+	int error = -ENOMEM;
 
 	etcd_transaction_init(&transaction);
-	etcd_transaction_require_value(&transaction, &operation->claim.key, operation->value);
-	etcd_transaction_delete(&transaction.then, &operation->claim.key, NULL);
-	return etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+	if (etcd_key_of_data(&data, &operation->claim.key)) {
+		etcd_transaction_require_value(&transaction, &operation->claim.key,
+					       operation->value);
+		etcd_transaction_delete(&transaction.then, &data, NULL);
+		etcd_transaction_delete(&transaction.then, &operation->claim.key, NULL);
+		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+	}
+	free(data.bytes);
+	return error;
 }
 
 static void conclude_undo(struct operation *operation, int error, const Etcd__TxnResponse *answer)
@@ -196,16 +206,16 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 	revision = answer->header->revision;
 	operation->parts.order = revision;
 	claim_name_format_placed(name, &operation->parts);
-	found = etcd_transaction_found(answer, operation->step + 1);
+	found = etcd_transaction_found(answer, operation->step + 2);
 	if (operation->list && found &&
-	    etcd_queue_parse(operation, found, etcd_transaction_found(answer, operation->step + 2),
+	    etcd_queue_parse(operation, found, etcd_transaction_found(answer, operation->step + 3),
 			     &queue) < 0)
 		queue.entries = NULL;
 	if (queue.entries)
 		etcd_watches_note_listed(store, operation->path, found, &operation->queue);
 	after = created_before(found, revision);
 	marked = etcd_queue_latest_marked(operation,
-					  etcd_transaction_found(answer, operation->step + 2));
+					  etcd_transaction_found(answer, operation->step + 3));
 	store->events->on_placed(store->context, operation->tag, 0, name, revision,
 				 marked > after ? marked : after, queue.entries, queue.count);
 	etcd_queue_free(&queue);

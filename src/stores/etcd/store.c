@@ -260,6 +260,7 @@ static const struct store_ops store_etcd_ops = {
 	.describe = describe,
 	.trouble = trouble,
 	.space = etcd_space,
+	.first_version = 1,
 	.settle = etcd_settle,
 	.session = session,
 	.seen = seen,

@@ -12,6 +12,15 @@
  *   set up   in store->watches: until the claim goes: over, and told; or the stream ends: lost, and
  *            told
  *
+ * Who withdraws a claim deletes its data before it, in one transaction; the end of a lease deletes
+ * its keys in their order (lessor.Revoke sorts them), the claim before its data. Events of one
+ * revision come in the order of the deletions. So of a claim that was placed with data, in one
+ * revision, its end tells whether its host has withdrawn it. If such a claim is found to be gone
+ * that was watched before, the watch is set up all the same, from where it was, to be told of that
+ * end. Of one that is gone before it was ever read nothing is known: it counts as withdrawn. So do
+ * the claims of other clients, and of versions of dlockfs before this one, which have no data at
+ * first.
+ *
  * A stream can be silent because nothing happens, or because it is stuck. So the servers are asked
  * now and then for the progress of the stream, which they answer on it.
  *
@@ -45,6 +54,9 @@ struct watch {
 	struct etcd_named claim; /* or what the keys of the queue begin with */
 	int64_t since;		 /* the first revision that is not known */
 	int64_t data_revision;	 /* of the data that were reported; 0: they were never changed */
+	bool tells;		 /* its end will tell whether it was withdrawn; */
+	int64_t bared;		 /* the revision in which its data were deleted; 0: they were not */
+	bool is_gone;		 /* it is set up only to be told of that */
 	bool is_reported;	 /* the data were, at least once, */
 	bool is_changed;	 /* and have changed since then, which was told */
 	int64_t id;
@@ -195,6 +207,11 @@ static bool has_content(const struct watch *watch, const Etcd__KeyValue *kv)
 	       etcd_key_is_data_alone(rest, bytes);
 }
 
+static bool was_withdrawn(const struct watch *watch, int64_t revision)
+{
+	return !watch->tells || watch->bared == revision;
+}
+
 static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 {
 	struct store_etcd *store = watch->store;
@@ -217,9 +234,11 @@ static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 			take_down(watch, true);
 			if (watch->name)
 				etcd_lane_note_gone(store, watch->path, watch->name);
-			end(watch, 0);
+			end(watch, was_withdrawn(watch, event->kv->mod_revision) ? 0 : -EOWNERDEAD);
 			return;
 		}
+		if (event->type == ETCD__EVENT__TYPE__DELETE && has_content(watch, event->kv))
+			watch->bared = event->kv->mod_revision;
 		if (event->type == ETCD__EVENT__TYPE__PUT && has_content(watch, event->kv) &&
 		    event->kv->mod_revision > watch->data_revision) {
 			watch->data_revision = event->kv->mod_revision;
@@ -238,6 +257,8 @@ static void on_canceled(struct watch *watch)
 	take_down(watch, false);
 	if (watch->attends) {
 		end(watch, 0);
+	} else if (watch->is_gone) {
+		end(watch, -EOWNERDEAD); /* for all that is known */
 	} else {
 		be_lost(watch);
 		read_lost(store);
@@ -351,7 +372,11 @@ static void begin(struct watch *watch, const Etcd__TxnResponse *answer)
 	    (watch->name && claim->create_revision != watch->claim.order)) {
 		if (watch->name)
 			etcd_lane_note_gone(watch->store, watch->path, watch->name);
-		end(watch, 0);
+		watch->is_gone = true;
+		if (!watch->tells)
+			end(watch, 0);
+		else if (!set_up(watch))
+			be_lost(watch);
 		return;
 	}
 	if (claim->lease == 0) {
@@ -361,6 +386,7 @@ static void begin(struct watch *watch, const Etcd__TxnResponse *answer)
 	watch->since = etcd_revision_after(answer->header->revision);
 	if (watch->claim.is_file)
 		data = NULL;
+	watch->tells = data && data->create_revision == claim->create_revision;
 	watch->data_revision = data		      ? data->mod_revision
 			       : watch->claim.is_file ? claim->mod_revision
 						      : 0;

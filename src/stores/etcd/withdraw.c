@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * withdraw() of the etcd store. Whenever it is carried out, it does no harm, as no other claim has
- * that key and that create revision. Loop thread only.
+ * that key and that create revision. The data go first, then the claim: by that others know that
+ * its host has withdrawn it (watch.c). Loop thread only.
  */
 #include <assert.h>
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include "stores/etcd/operation.h"
 #include "stores/etcd/transaction.h"
 
-enum { MARKER, END, END_OF_MARKER };
+enum { MARKER, DATA, END_OF_MARKER };
 
 /* First the claim, with its marker; then that alone, if the claim has gone: it is the claim's if it
  * has its name. */
@@ -18,7 +19,7 @@ static int say_withdraw(struct operation *operation, struct transaction *transac
 	const struct etcd_named *claim = &operation->claim;
 	struct etcd_key *keys = operation->said;
 
-	if (!etcd_key_end_of_claim(&keys[END], &claim->key))
+	if (!etcd_key_of_data(&keys[DATA], &claim->key))
 		return -ENOMEM;
 	if (operation->marked && (!etcd_key_of_marker(&keys[MARKER], operation->store->root,
 						      operation->path, &claim->parts) ||
@@ -26,7 +27,8 @@ static int say_withdraw(struct operation *operation, struct transaction *transac
 		return -ENOMEM;
 	if (operation->retries == 0) {
 		etcd_transaction_require_created(transaction, &claim->key, claim->order);
-		etcd_transaction_delete(&transaction->then, &claim->key, &keys[END]);
+		etcd_transaction_delete(&transaction->then, &keys[DATA], NULL);
+		etcd_transaction_delete(&transaction->then, &claim->key, NULL);
 	} else {
 		etcd_transaction_require_value(transaction, &keys[MARKER], operation->name);
 	}

@@ -116,7 +116,7 @@ int local_remove(struct store *base, struct store_change *change, const char *pa
 	} else {
 		struct queue *queue = node->queue;
 
-		node_remove(node);
+		node_remove(node, false);
 		queue_remove_if_empty(queue);
 	}
 	return 0;

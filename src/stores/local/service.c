@@ -362,12 +362,13 @@ void node_remove_orphan(struct node *node)
 	node_free(node);
 }
 
-void node_remove(struct node *node)
+void node_remove(struct node *node, bool withdrawn)
 {
 	while (node->watches != NULL) {
 		struct answer *watch = node->watches;
 
 		watch_stop(watch);
+		watch->error = withdrawn ? 0 : -EOWNERDEAD;
 		answer_queue(watch);
 	}
 	DL_DELETE2(node->store->nodes, node, store_prev, store_next);

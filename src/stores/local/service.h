@@ -194,7 +194,7 @@ int node_amend(struct node *node, const char *text);
 
 /* Ends the claim, and reports that to its watches, and to those who attend to the queue. A claim
  * with a marker stays in the queue as an orphan. The queue stays, even if empty. */
-void node_remove(struct node *node);
+void node_remove(struct node *node, bool withdrawn);
 
 /* Takes the orphan out of its queue, which stays. */
 void node_remove_orphan(struct node *node);

@@ -32,7 +32,7 @@ static void session_end(struct local_store *store)
 	while (store->nodes != NULL) {
 		struct queue *queue = store->nodes->queue;
 
-		node_remove(store->nodes);
+		node_remove(store->nodes, false);
 		queue_remove_if_empty(queue);
 	}
 	files_end(store);
@@ -211,7 +211,7 @@ static void on_withdraw(struct store *base, const struct store_told *told, void 
 		struct queue *queue = node->queue;
 
 		node->marked = node->marked && !marker;
-		node_remove(node);
+		node_remove(node, node->store == store);
 		queue_remove_if_empty(queue);
 	}
 	node = marker ? node_find_orphan(store->service, path, name) : NULL;

@@ -3,7 +3,7 @@
  * The inside of the ZooKeeper store, for its own files: store.c (the table and amend()),
  * connection.c (what is told of the session), place.c, delete.c, list.c, watch.c, mark.c, prove.c,
  * look.c and files.c (the others), idle.c and space.c (what nobody asks for), root.c (the znode
- * above all), seek.c (links) and operation.c (what they share).
+ * above all) with tokens.c, seek.c (links), and operation.c and error.c (what they share).
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the

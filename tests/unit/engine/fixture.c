@@ -140,12 +140,17 @@ static void on_done(void *context, void *tag, int error)
 	assert_int_equal(error, 0);
 }
 
+static void on_watched(void *context, void *tag, int error)
+{
+	assert_true(error == 0 || error == -EOWNERDEAD);
+}
+
 static const struct store_events foreign_events = {
 	.on_session = on_session,
 	.on_placed = on_placed,
 	.on_listed = on_listed,
 	.on_read = on_read,
-	.on_watched = on_done,
+	.on_watched = on_watched,
 	.on_amended = on_done,
 	.on_withdrawn = on_done,
 };
@@ -256,7 +261,8 @@ static int64_t clock_of(const void *host)
 	return host_clock(host);
 }
 
-static void host_start(struct world *world, struct host *host, uint64_t seed, int nudge_percent)
+static void host_start(struct world *world, struct host *host, uint64_t seed, int nudge_percent,
+		       const struct faulty_rules *rules)
 {
 	struct faulty_settings settings = {
 		.now_ms = &world->now_ms,
@@ -265,6 +271,7 @@ static void host_start(struct world *world, struct host *host, uint64_t seed, in
 		.tick_ms = 2,
 		.wait_percent = 50,
 		.nudge_percent = nudge_percent,
+		.rules = rules,
 		.unclaimed = &world->unclaimed,
 		.clock_ms = clock_of,
 		.context = host,
@@ -316,7 +323,7 @@ static void host_end(struct host *host)
 	host->store->ops->close(host->store, nobody_is_told());
 }
 
-static int setup(void **state, int nudge_percent)
+static int setup(void **state, int nudge_percent, const struct faulty_rules *rules)
 {
 	struct world *world = calloc(1, sizeof(*world));
 
@@ -335,7 +342,7 @@ static int setup(void **state, int nudge_percent)
 	world->hosts[1] = &world->two;
 	world->hosts[2] = &world->three;
 	for (uint64_t i = 0; i < HOSTS; i++)
-		host_start(world, world->hosts[i], 1001 * (i + 1), nudge_percent);
+		host_start(world, world->hosts[i], 1001 * (i + 1), nudge_percent, rules);
 	settle(world);
 	/* A failed test leaves files behind on a stack that is gone: nothing may run after it. */
 	setenv("CMOCKA_TEST_ABORT", "1", 0);
@@ -345,12 +352,17 @@ static int setup(void **state, int nudge_percent)
 
 int world_setup(void **state)
 {
-	return setup(state, 0);
+	return setup(state, 0, NULL);
 }
 
 int world_setup_with_servers(void **state)
 {
-	return setup(state, 100);
+	return setup(state, 100, NULL);
+}
+
+int world_setup_etcd(void **state)
+{
+	return setup(state, 0, &faulty_etcd);
 }
 
 /* Whoever ran a test left nothing behind. */

@@ -89,6 +89,9 @@ int world_setup(void **state);
 
 /* The same, but whoever does not get an answer can turn to another server. */
 int world_setup_with_servers(void **state);
+
+/* The same as the first, but the service is an etcd. */
+int world_setup_etcd(void **state);
 int world_teardown(void **state);
 
 /* Lets one thing happen that is due now, on some host. Returns false if nothing was. */

@@ -77,6 +77,36 @@ static void test_several(void **state)
 	file_close(&waiter);
 }
 
+/* A claim in front that its host has not withdrawn: who waits gives it time to hear of that. */
+static void test_ended_unasked(void **state)
+{
+	enum { HEARD_MS = TIMEOUT_MS / 8 + TIMEOUT_MS / 40 };
+	struct world *world = *state;
+	struct file holder, waiter, next;
+	long operations;
+
+	file_open_and_lock(&holder, &world->two, EX);
+	settle(world);
+	file_open_and_lock(&waiter, &world->one, EX);
+	settle(world);
+	file_open_and_lock(&next, &world->three, EX);
+	settle(world);
+	operations = world->one.operations;
+	foreign_withdraw(world, "a", 0);
+	settle(world);
+	assert_int_equal(world->one.operations, operations + 1); /* a list */
+	pass(world, HEARD_MS - 1);
+	assert_false(file_holds(&holder));
+	assert_waits(&waiter);
+	pass(world, 1);
+	assert_holds(&waiter);
+	file_close(&waiter);
+	settle(world);
+	assert_holds(&next); /* that one was withdrawn */
+	file_close(&next);
+	file_close(&holder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -84,6 +114,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_waits_through_a_session, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(test_several, world_setup, world_teardown),
+		cmocka_unit_test_setup_teardown(test_ended_unasked, world_setup_etcd,
+						world_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
  *
  * What a session hears is written down as one line per event and compared with what it should be.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
@@ -114,7 +115,10 @@ static void on_read(void *context, void *tag, const char *text, uint32_t version
 
 static void on_watched(void *context, void *tag, int error)
 {
-	hear(context, "%s watched %d\n", (const char *)tag, error);
+	if (error == -EOWNERDEAD)
+		hear(context, "%s watched dead\n", (const char *)tag);
+	else
+		hear(context, "%s watched %d\n", (const char *)tag, error);
 }
 
 static void on_amended(void *context, void *tag, int error)
@@ -386,7 +390,7 @@ static void test_expiry(void **state)
 
 	store_local_expire(f->one.store);
 	assert_true(local_service_is_empty(f->service, "other"));
-	expect(&f->two, "d read c\nd watched 0\n");
+	expect(&f->two, "d read c\nd watched dead\n");
 	/* Called in a session that is over: without effect, and never answered. */
 	place(&f->one, "g", "other", CLAIM_EXCLUSIVE, false);
 	withdraw_last(&f->two, "h", "lock");
@@ -409,7 +413,7 @@ static void test_close_ends_the_session(void **state)
 	f->one.store->ops->close(f->one.store, nobody_is_told());
 	f->one.store = NULL;
 	assert_true(local_service_is_empty(f->service, "lock"));
-	expect(&f->two, "b read a\nb watched 0\n");
+	expect(&f->two, "b read a\nb watched dead\n");
 }
 
 /* Each watch is told by itself, of each change, whoever makes it; in the order of what happened. */
@@ -718,7 +722,7 @@ static void test_changes_any_claim(void **state)
 	remove_claim(&f->two, &askers[5], "h", "lock", f->one.last_name);
 	remove_claim(&f->two, &askers[6], "i", "lock", f->one.last_name);
 	assert_true(local_service_is_empty(f->service, "lock"));
-	expect(&f->one, "b read a\nb read first\nb read second\nb watched 0\n");
+	expect(&f->one, "b read a\nb read first\nb read second\nb watched dead\n");
 	expect(&f->two, "c changed 0\nd changed -116\ne changed 0\nf changed -2\ng changed -2\n"
 			"h changed 0\ni changed -2\n");
 }
