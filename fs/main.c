@@ -20,6 +20,7 @@
 #include "files/filesystem.h"
 #include "files/shard.h"
 #include "files/steer.h"
+#include "kernel/confine.h"
 #include "kernel/folder_below.h"
 #include "kernel/lease_board.h"
 #include "kernel/memory_lock.h"
@@ -28,6 +29,7 @@
 #include "kernel/nosymfollow.h"
 #include "kernel/notifier.h"
 #include "kernel/notifier_process.h"
+#include "kernel/warden.h"
 #include "loop.h"
 #include "ops/serving.h"
 #include "options.h"
@@ -35,6 +37,8 @@
 #include "restart/restart.h"
 #include "restart/supervisor.h"
 #include "restart/takeover.h"
+
+#define DEFAULT_USER "dlockfs"
 
 #define STATUS_OLD_CONFIG "Serving the mount; the new configuration has an error"
 
@@ -337,10 +341,94 @@ static int serve(struct daemon *daemon, const char **what)
 	return error;
 }
 
+/* The files that the configuration names, and the command line. NULL: out of memory; the caller
+ * frees the array alone. */
+static const char **list_files(const struct daemon *daemon)
+{
+	const struct config *config = &daemon->config;
+	const char **files = calloc(7 * config->store_count + 1, sizeof(*files));
+	size_t count = 0;
+
+	if (files == NULL)
+		return NULL;
+	for (size_t i = 0; i < config->store_count; i++) {
+		const struct store_access *access = &config->stores[i].access;
+		const char *const named[] = {access->digest.file,	access->tls_ca,
+					     access->tls_certificate,	access->tls_key,
+					     access->tls_password.file, access->sasl_password.file,
+					     access->password.file};
+		for (size_t j = 0; j < sizeof(named) / sizeof(*named); j++) {
+			if (named[j] != NULL)
+				files[count++] = named[j];
+		}
+	}
+	return files;
+}
+
+/* Looks the user up to go on as. Returns 0, and in *ret_changes whether it is another one; or
+ * -errno and one line in `why`. */
+static int choose_user(const struct daemon *daemon, struct confine_user *ret, bool *ret_changes,
+		       char *why, size_t why_bytes)
+{
+	const char *user = daemon->config.user != NULL ? daemon->config.user : DEFAULT_USER;
+
+	*ret_changes = false;
+	if (geteuid() != 0 || daemon->takeover.rehearsal || strcmp(user, "root") == 0)
+		return 0;
+	if (confine_find_user(user, ret) != 0) {
+		if (daemon->config.user == NULL)
+			return 0;
+		snprintf(why, why_bytes, "user: no user \"%s\" on this host, expected one, or root",
+			 user);
+		return -ENOENT;
+	}
+	*ret_changes = ret->uid != 0 && confine_may_change_user();
+	/* Not an end: who goes on with the locks of a daemon that has given that up would lose
+	 * them. */
+	if (ret->uid != 0 && !*ret_changes)
+		log_warning(
+			"cannot go on as user %s, without CAP_SETUID and CAP_SETGID: goes on as "
+			"root",
+			user);
+	return 0;
+}
+
+/* Before the mount, for which its loader might ask. */
+static int start_warden(const struct daemon *daemon, char *why, size_t why_bytes)
+{
+	const char **files = list_files(daemon);
+	const struct warden_plan plan = {
+		.mountpoint = daemon->mountpoint,
+		.unmounts = daemon->options.auto_unmount,
+		.made = daemon->made,
+		.config = options_config_file(&daemon->options),
+		.files = files,
+	};
+	int error = files != NULL ? warden_start(&plan) : -ENOMEM;
+
+	free(files);
+	if (error != 0)
+		snprintf(why, why_bytes, "starting the process with root's rights: %s",
+			 strerror(-error));
+	return error;
+}
+
+/* Before anything that a server says is read. */
+static int give_up_rights(const struct confine_user *user, bool changes, char *why,
+			  size_t why_bytes)
+{
+	if (changes)
+		return confine_to_user(user, why, why_bytes);
+	confine_self(); /* nothing, if root has become another user already */
+	return 0;
+}
+
 /* Runs the daemon from the mount to its end. Returns 0 or -errno, the error told. */
 static int run(struct daemon *daemon)
 {
 	struct filesystem *filesystem = &daemon->filesystem;
+	struct confine_user user;
+	bool changes = false;
 	char why[1024] = "";
 	const char *what = "";
 	int error = prepare(daemon, &what, why, sizeof(why));
@@ -349,9 +437,16 @@ static int run(struct daemon *daemon)
 	daemon->taken_over = daemon->takeover.file != NULL;
 	loop_block_signals();
 	raise_descriptor_limit();
+	error = choose_user(daemon, &user, &changes, why, sizeof(why));
+	if (error == 0 && changes)
+		error = start_warden(daemon, why, sizeof(why));
 	what = "mounting"; /* before the stores begin their threads: see mount_begin() */
-	if (!daemon->taken_over)
+	if (error == 0 && !daemon->taken_over)
 		error = begin_mount(daemon, why, sizeof(why));
+	if (has_failed(daemon, error, what, why))
+		goto cleanup;
+	what = "giving up rights";
+	error = give_up_rights(&user, changes, why, sizeof(why));
 	if (has_failed(daemon, error, what, why))
 		goto cleanup;
 	what = "opening the store";
@@ -402,7 +497,8 @@ static int enter_folder(const struct takeover_process *process, char *why, size_
 
 	if (error == 0 && off_limits_has(process->folder))
 		error = -EBUSY;
-	else if (error == 0 && chdir(process->folder) < 0)
+	else if (error == 0 && chdir(process->folder) < 0 &&
+		 (errno != EACCES || warden_socket() < 0)) /* then it is root's */
 		error = -errno;
 	if (error != 0)
 		snprintf(why, why_bytes, "%s, where it was started: %s", process->folder,
@@ -417,6 +513,8 @@ static int begin(struct daemon *daemon, char **argv, char *why, size_t why_bytes
 	struct takeover *takeover = &daemon->takeover;
 	int error = takeover_begin(takeover, why, why_bytes);
 
+	if (error == 0 && takeover->process.warden >= 0)
+		warden_resume(takeover->process.warden);
 	if (error == 0)
 		error = keeping_begin(&daemon->keeping, takeover, why, why_bytes);
 	if (error == 0 && takeover->file != NULL && !daemon->keeping.found)
@@ -448,6 +546,8 @@ int main(int argc, char **argv)
 
 	if (notifier_process_is_meant(argv))
 		notifier_process_run(argv);
+	if (warden_process_is_meant(argv))
+		warden_process_run(argv);
 	error = config_init(&daemon.config);
 	if (error == 0)
 		error = begin(&daemon, argv, why, sizeof(why));

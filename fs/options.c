@@ -251,16 +251,32 @@ static int add_mount_option(struct options *options, const struct setting *setti
 	return failed ? -ENOMEM : 0;
 }
 
-/* If no file is named, the usual one is read if it exists; if it did at the start, it has to exist
- * when it is read anew. */
-static int read_file(struct options *options, struct config *config, char *why, size_t why_bytes)
+/* The file that is named last; NULL: none is. */
+static const char *find_file(const struct options *options)
 {
 	const char *file = NULL;
+
 	for (size_t i = 0; i < options->setting_count; i++) {
 		const struct setting *setting = &options->settings[i];
 		if (is_config_file(setting))
 			file = setting->value != NULL ? setting->value : "";
 	}
+	return file;
+}
+
+const char *options_config_file(const struct options *options)
+{
+	const char *file = find_file(options);
+
+	return file == NULL && options->has_default_file ? DEFAULT_CONFIG_FILE : file;
+}
+
+/* If no file is named, the usual one is read if it exists; if it did at the start, it has to exist
+ * when it is read anew. */
+static int read_file(struct options *options, struct config *config, char *why, size_t why_bytes)
+{
+	const char *file = find_file(options);
+
 	if (file == NULL && (options->has_default_file || access(DEFAULT_CONFIG_FILE, F_OK) == 0 ||
 			     errno != ENOENT)) {
 		file = DEFAULT_CONFIG_FILE;

@@ -46,6 +46,9 @@ int options_configure(struct options *options, struct config *config, char *why,
  * as it was. */
 int options_use(struct options *options, struct config *config, const char *text, size_t bytes);
 
+/* The file that the configuration was read from, or NULL. */
+const char *options_config_file(const struct options *options);
+
 void options_finish(struct options *options);
 
 /* Writes what `--help` prints. */

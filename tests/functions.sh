@@ -586,7 +586,7 @@ daemons_of() {
     local process
     for process in /proc/[0-9]*; do
         if [ "$(readlink "$process/exe")" = "$(readlink -f "$dlockfs")" ] &&
-            ! grep -q '^dlockfs-notifier' "$process/cmdline" &&
+            ! grep -Eq '^dlockfs-(notifier|warden)' "$process/cmdline" &&
             tr '\0' '\n' <"$process/cmdline" | finds -xF "$(printf '%s\n' "$@")"; then
             echo "${process#/proc/}"
         fi

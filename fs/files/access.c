@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "files/inode.h"
+#include "kernel/warden.h"
 
 #define MODE_UNLESS_SET 0660
 
@@ -24,8 +25,8 @@ struct access access_of(const struct config *config, const char *path, bool dire
 	policy = config_policy(config, path);
 	access.fixed = policy.owner != CONFIG_CREATOR || policy.group != CONFIG_CREATOR ||
 		       policy.mode != CONFIG_CREATOR;
-	access.uid = policy.owner != CONFIG_CREATOR ? (uid_t)policy.owner : getuid();
-	access.gid = policy.group != CONFIG_CREATOR ? (gid_t)policy.group : getgid();
+	access.uid = policy.owner != CONFIG_CREATOR ? (uid_t)policy.owner : warden_uid();
+	access.gid = policy.group != CONFIG_CREATOR ? (gid_t)policy.group : warden_gid();
 	access.mode = policy.mode != CONFIG_CREATOR ? (mode_t)policy.mode : MODE_UNLESS_SET;
 	if (directory)
 		access.mode |= (access.mode & 0444) >> 2;

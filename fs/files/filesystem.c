@@ -15,6 +15,7 @@
 #include "files/inode.h"
 #include "files/user.h"
 #include "kernel/notifier.h"
+#include "kernel/warden.h"
 
 /* How many shares of idle names go for each new one, once three quarters of the limit are in use.
  */
@@ -27,7 +28,7 @@ static int make_directory(struct filesystem *filesystem, struct inode *parent, c
 			  struct inode **ret)
 {
 	int error = inode_create(filesystem, parent, name, S_IFDIR | filesystem->config->mode,
-				 getuid(), getgid(), ret);
+				 warden_uid(), warden_gid(), ret);
 	if (error == 0)
 		error = inode_attach(parent, *ret);
 	if (error == 0)

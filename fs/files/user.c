@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/platform.h"
 #include "files/filesystem.h"
+#include "kernel/warden.h"
 
 /* How often the refusals of one user are logged. */
 #define TELL_MS 60000
@@ -57,7 +58,7 @@ static struct user *create(struct users *users, uid_t uid)
 
 bool user_is_limited(uid_t uid)
 {
-	return uid != 0 && uid != getuid();
+	return uid != 0 && uid != warden_uid();
 }
 
 int64_t user_limit(const struct config *config, enum user_share share)

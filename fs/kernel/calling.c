@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernel/warden.h"
+
 /* A thread that has sent a request is asleep after some microseconds, unless others keep it from
  * the processor. */
 #define YIELDS	 20
@@ -53,13 +55,8 @@ static const struct {
 	{SYS_openat, 2, O_EXCL}, {SYS_statx, 0, 0}, {SYS_unlinkat, 0, 0},
 };
 
-struct call {
-	long number; /* -1: unknown */
-	unsigned long arguments[3];
-};
-
 /* Returns false if the thread runs. */
-static bool read_call(int file, struct call *ret)
+static bool read_call(int file, struct calling *ret)
 {
 	char text[256], *end;
 	ssize_t bytes = pread(file, text, sizeof(text) - 1, 0);
@@ -77,7 +74,7 @@ static bool read_call(int file, struct call *ret)
 	return true;
 }
 
-static void find_call(pid_t thread, struct call *ret)
+void calling_read(pid_t thread, struct calling *ret)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	char path[48];
@@ -98,9 +95,26 @@ static void find_call(pid_t thread, struct call *ret)
 	close(file);
 }
 
+static void find_call(pid_t thread, struct calling *ret)
+{
+	const struct warden_request request = {.kind = WARDEN_CALL, .pid = thread};
+	struct warden_answer answer;
+
+	if (warden_socket() < 0) {
+		calling_read(thread, ret);
+		return;
+	}
+	ret->number = -1;
+	if (warden_ask(&request, NULL, NULL, 0, &answer, NULL) != 0)
+		return;
+	ret->number = (long)answer.result;
+	for (size_t i = 0; i < sizeof(ret->arguments) / sizeof(*ret->arguments); i++)
+		ret->arguments[i] = (unsigned long)answer.numbers[i];
+}
+
 bool calling_goes_on(pid_t thread)
 {
-	struct call call;
+	struct calling call;
 
 	find_call(thread, &call);
 	for (size_t i = 0; call.number >= 0 && i < sizeof(goes_on) / sizeof(*goes_on); i++) {
@@ -112,7 +126,7 @@ bool calling_goes_on(pid_t thread)
 
 bool calling_makes_name(pid_t thread)
 {
-	struct call call;
+	struct calling call;
 
 	find_call(thread, &call);
 	long number = call.number;

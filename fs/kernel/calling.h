@@ -21,4 +21,11 @@ bool calling_makes_name(pid_t thread);
  * False if that cannot be known, as above. */
 bool calling_goes_on(pid_t thread);
 
+/* The call of a thread, as this process itself may see it. */
+struct calling {
+	long number; /* -1: unknown */
+	unsigned long arguments[3];
+};
+void calling_read(pid_t thread, struct calling *ret);
+
 #endif

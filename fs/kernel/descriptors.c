@@ -3,10 +3,18 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/stat.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "kernel/warden.h"
+
+#ifndef AT_STATX_DONT_SYNC
+#define AT_STATX_DONT_SYNC 0x4000
+#endif
 
 /* Returns false if the file does not tell, as it is closed by now. */
 static bool read_inode(int folder, const char *name, uint64_t *ret)
@@ -32,7 +40,7 @@ static bool is_same(uint64_t found, uint64_t inode)
 	       (sizeof(long) < sizeof(inode) && found == (uint32_t)(inode ^ inode >> 32));
 }
 
-bool descriptors_have(pid_t pid, uint64_t inode, size_t *looks)
+bool descriptors_show(pid_t pid, uint64_t inode, size_t *looks)
 {
 	const struct dirent *entry;
 	char path[64];
@@ -54,4 +62,41 @@ bool descriptors_have(pid_t pid, uint64_t inode, size_t *looks)
 	if (folder != NULL)
 		closedir(folder);
 	return has || told == 0 || *looks == 0;
+}
+
+bool descriptors_have(pid_t pid, uint64_t inode, size_t *looks)
+{
+	const struct warden_request request = {
+		.kind = WARDEN_HAS_FILE,
+		.pid = pid,
+		.inode = inode,
+		.looks = *looks,
+	};
+	struct warden_answer answer;
+
+	if (warden_socket() < 0)
+		return descriptors_show(pid, inode, looks);
+	if (warden_ask(&request, NULL, NULL, 0, &answer, NULL) != 0)
+		return true;
+	*looks = answer.numbers[0] < *looks ? (size_t)answer.numbers[0] : *looks;
+	return answer.result != 0;
+}
+
+/* AT_STATX_DONT_SYNC has no file system asked, as that of the daemon, which waits for this. */
+bool descriptors_have_of(pid_t pid, unsigned int device)
+{
+	const struct dirent *entry;
+	struct statx attr;
+	char path[64];
+	bool has = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	DIR *folder = opendir(path);
+	while (folder != NULL && !has && (entry = readdir(folder)) != NULL)
+		has = syscall(SYS_statx, dirfd(folder), entry->d_name, AT_STATX_DONT_SYNC,
+			      STATX_TYPE, &attr) == 0 &&
+		      attr.stx_dev_major == 0 && attr.stx_dev_minor == device;
+	if (folder != NULL)
+		closedir(folder);
+	return has;
 }

@@ -16,4 +16,11 @@
  * number. */
 bool descriptors_have(pid_t pid, uint64_t inode, size_t *looks);
 
+/* The same, as this process itself may see it. */
+bool descriptors_show(pid_t pid, uint64_t inode, size_t *looks);
+
+/* Whether the process has a file of a mount of that device open, wherever it is mounted, if it
+ * still is: the minor number of one that has no disk, as those of FUSE. */
+bool descriptors_have_of(pid_t pid, unsigned int device);
+
 #endif

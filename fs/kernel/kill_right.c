@@ -4,12 +4,15 @@
  */
 #include "kernel/kill_right.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/platform.h"
 
 /* Reads the begin of a file of the process, which fits. Returns false if that cannot be read. */
 static bool read_file(pid_t pid, const char *name, char *text, size_t text_bytes)
@@ -69,4 +72,13 @@ bool kill_right_has(uid_t user, pid_t pid)
 	    sscanf(ids, "\nUid: %" SCNu32 "%" SCNu32 "%" SCNu32, &real, &effective, &saved) != 3)
 		return false;
 	return user == real || user == saved || is_root_there(user, pid);
+}
+
+int kill_right_send(uid_t user, int pidfd, pid_t pid, int number)
+{
+	bool may = kill_right_has(user, pid);
+
+	if (pidfd_send_signal(pidfd, may ? number : 0, NULL, 0) < 0)
+		return -errno;
+	return may ? 0 : -EPERM;
 }

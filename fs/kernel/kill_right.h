@@ -21,4 +21,8 @@
  * signal of kill(2) that is pending or blocked stays so over execve(2). */
 bool kill_right_has(uid_t user, pid_t pid);
 
+/* Sends the signal to the process of the pidfd, which has that number, if the user could. Returns
+ * 0; -EPERM if not, and the process lives; or another -errno. */
+int kill_right_send(uid_t user, int pidfd, pid_t pid, int number);
+
 #endif

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "kernel/mount_point.h"
+#include "kernel/warden.h"
 
 static bool starts_with_word(const char *line, const char *word)
 {
@@ -165,6 +166,12 @@ static bool is_connected(struct fuse_session *session)
 	return poll(&connection, 1, 0) >= 0 && (connection.revents & POLLERR) == 0;
 }
 
+/* Without fusermount3. */
+static bool may_unmount(void)
+{
+	return geteuid() == 0 || warden_socket() >= 0;
+}
+
 /* Others may still have the connection open: the service manager, and the writer of a former daemon
  * that waits in the kernel (notifier_process.h). Root ends the connection first, all the same;
  * other users cannot. */
@@ -176,12 +183,12 @@ bool mount_end(struct fuse_session *session, const char *mountpoint, bool resume
 		return false;
 	bool connected = is_connected(session);
 	bool here = connected && mount_point_is_ours(mountpoint);
-	if (here && geteuid() == 0)
+	if (here && may_unmount())
 		error = mount_point_unmount(mountpoint);
 	/* libfuse unmounts what it has mounted itself, unless it finds the connection ended. */
 	fuse_session_unmount(session);
 	fuse_session_destroy(session); /* closes the descriptor */
-	if (here && geteuid() != 0 && resumed)
+	if (here && !may_unmount() && resumed)
 		error = mount_point_unmount(mountpoint);
 	if (error != 0)
 		log_error("%s: cannot unmount: %s", mountpoint, strerror(-error));

@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/platform.h"
 #include "kernel/folder_below.h"
+#include "kernel/warden.h"
 
 #define MOUNT_TYPE	"fuse.dlockfs"
 #define ANSWER_LIMIT_MS 5000
@@ -209,6 +210,10 @@ unsigned int mount_point_device(const char *path)
 
 int mount_point_unmount(const char *path)
 {
+	const struct warden_request request = {.kind = WARDEN_UNMOUNT};
+
+	if (warden_socket() >= 0)
+		return (int)warden_do(&request);
 	if (geteuid() == 0)
 		return umount2(path, MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
 	char *arguments[] = {"fusermount3", "-uz", "--", (char *)path, NULL};
@@ -301,7 +306,8 @@ static int clear_mount(const char *path, const char *type, bool abandoned, char 
 
 void mount_point_remove(const char *path)
 {
-	int error = folder_below_remove(path);
+	const struct warden_request request = {.kind = WARDEN_REMOVE};
+	int error = warden_socket() >= 0 ? (int)warden_do(&request) : folder_below_remove(path);
 
 	if (error != 0 && error != -ENOENT)
 		log_warning("%s: cannot remove the folder: %s; files that are locked in it are "

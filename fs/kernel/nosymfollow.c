@@ -12,6 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernel/warden.h"
+
 /* Linux 5.10, and mount_setattr(2) of 5.14 */
 #ifndef MS_NOSYMFOLLOW
 #define MS_NOSYMFOLLOW 256
@@ -39,6 +41,10 @@ bool nosymfollow_set(const char *mountpoint)
 		uint64_t set, clear, propagation, user_namespace;
 	} attributes = {.set = MOUNT_ATTR_NOSYMFOLLOW};
 
+	const struct warden_request request = {.kind = WARDEN_NO_LINKS};
+
+	if (warden_socket() >= 0)
+		return warden_do(&request) == 0;
 	return syscall(SYS_mount_setattr, AT_FDCWD, mountpoint,
 		       AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, &attributes, sizeof(attributes)) == 0;
 }

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <linux/fuse.h>
 #include <poll.h>
 #include <signal.h>
@@ -28,17 +28,21 @@
 #include "kernel/lease_watch.h"
 #include "kernel/mount_point.h"
 #include "kernel/notifier.h"
+#include "kernel/own_program.h"
+#include "kernel/process_start.h"
 #include "kernel/request.h"
+#include "kernel/warden.h"
 
 #define NAME "dlockfs-notifier"
 
-/* argv[0], for `ps`; the descriptor of the journal, or -1; the daemon's process id; whether the
- * guard unmounts, or leaves that to others; the mount point.
+/* argv[0], for `ps`; the descriptor of the journal, or -1; the daemon's process id, and when it
+ * started; whether the guard unmounts, or leaves that to others; the mount point.
  */
 enum {
 	ARGUMENT_NAME,
 	ARGUMENT_JOURNAL,
 	ARGUMENT_DAEMON,
+	ARGUMENT_START,
 	ARGUMENT_UNMOUNTS,
 	ARGUMENT_MOUNTPOINT,
 	ARGUMENTS
@@ -314,20 +318,15 @@ static int close_others(int journal)
 
 _Noreturn void notifier_process_run(char *const *arguments)
 {
-	pid_t parent = atoi(arguments[ARGUMENT_DAEMON]);
 	int given = atoi(arguments[ARGUMENT_JOURNAL]);
 	int journal = close_others(given);
 
 	if (given >= 0 && journal < 0)
 		_exit(EXIT_FAILURE);
-	int daemon = pidfd_open(parent, 0);
-	bool lives = getppid() == parent;
-	if (daemon < 0 && lives)
+	int daemon = process_open(atoi(arguments[ARGUMENT_DAEMON]),
+				  strtoull(arguments[ARGUMENT_START], NULL, 10));
+	if (daemon < 0 && errno != ESRCH) /* else it has ended */
 		_exit(EXIT_FAILURE);
-	if (daemon >= 0 && !lives) { /* another process has its number by now, perhaps */
-		close(daemon);
-		daemon = -1;
-	}
 	/* The guard is not a child of the daemon: another program that goes on in the daemon's
 	 * process would have a child that it does not know. */
 	pid_t own = fork();
@@ -362,44 +361,31 @@ static int clone_connection(int fuse)
 	return -1;
 }
 
-/* This program, not the one that an upgrade may have put at its path: the link then ends in "
- * (deleted)". The path is preferred, for tools that run the program inside themselves. */
 static int spawn_self(const posix_spawn_file_actions_t *actions, int journal,
-		      const struct notifier_mount *mount, pid_t *child)
+		      const struct notifier_mount *mount, const struct notifier_daemon *daemon,
+		      pid_t *child)
 {
-	static const char self[] = "/proc/self/exe";
-	char number[16], daemon[16];
+	char number[16], process[16], start[32];
 	char *arguments[ARGUMENTS + 1] = {
 		[ARGUMENT_NAME] = NAME,
 		[ARGUMENT_JOURNAL] = number,
-		[ARGUMENT_DAEMON] = daemon,
+		[ARGUMENT_DAEMON] = process,
+		[ARGUMENT_START] = start,
 		[ARGUMENT_UNMOUNTS] = mount->unmounts ? UNMOUNTS : "leaves",
 		[ARGUMENT_MOUNTPOINT] = (char *)mount->mountpoint,
 	};
-	char path[PATH_MAX];
-	ssize_t length = readlink(self, path, sizeof(path) - 1);
-	posix_spawnattr_t attributes;
-	int error = ENOENT;
 
 	snprintf(number, sizeof(number), "%d", journal);
-	snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
-	posix_spawnattr_init(&attributes);
-	/* From the beginning: a signal to the daemon's process group is not for the guard. */
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
-	if (length > 0) {
-		path[length] = '\0';
-		error = posix_spawn(child, path, actions, &attributes, arguments, environ);
-	}
-	if (error == ENOENT)
-		error = posix_spawn(child, self, actions, &attributes, arguments, environ);
-	posix_spawnattr_destroy(&attributes);
-	return -error;
+	snprintf(process, sizeof(process), "%d", (int)daemon->pid);
+	snprintf(start, sizeof(start), "%" PRIu64, daemon->start);
+	return own_program_spawn(actions, arguments, child);
 }
 
 /* Starts the program that forks the guard, with the guard's descriptors. Does not wait for it:
  * while it is loaded it may ask for files of the mount. Returns 0 or -errno. */
 static int spawn_starter(const int descriptors[DESCRIPTORS], int journal,
-			 const struct notifier_mount *mount, pid_t *ret)
+			 const struct notifier_mount *mount, const struct notifier_daemon *daemon,
+			 pid_t *ret)
 {
 	posix_spawn_file_actions_t actions;
 	int copies[DESCRIPTORS + 1]; /* the last one of the journal */
@@ -420,7 +406,7 @@ static int spawn_starter(const int descriptors[DESCRIPTORS], int journal,
 	if (journal >= 0) /* lets it pass */
 		posix_spawn_file_actions_adddup2(&actions, journal, journal);
 	if (error == 0)
-		error = spawn_self(&actions, journal, mount, ret);
+		error = spawn_self(&actions, journal, mount, daemon, ret);
 	posix_spawn_file_actions_destroy(&actions);
 	for (int i = 0; i <= DESCRIPTORS; i++) {
 		if (copies[i] >= 0)
@@ -447,34 +433,6 @@ static int make_shared(struct notifier_process *process)
 	return error;
 }
 
-/* Starts guard and writer, with the descriptors of both sides. Returns 0 or -errno. */
-static int start(struct notifier_process *process, const struct notifier_mount *mount, int journal,
-		 int shared, const struct lease_board *board)
-{
-	int ends[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-		return -errno;
-	int clone = clone_connection(mount->fuse);
-	int descriptors[] = {
-		[SOCKET] = ends[1],
-		[CONNECTION] = clone >= 0 ? clone : mount->fuse,
-		[SHARED] = shared,
-		[BOARD] = board != NULL ? lease_board_memory(board) : shared,
-		[WAKE] = board != NULL ? lease_board_wake(board) : shared,
-	};
-	int error = spawn_starter(descriptors, journal, mount, &process->starter);
-	close(ends[1]);
-	if (clone >= 0)
-		close(clone);
-	process->socket = ends[0];
-	if (error == 0)
-		process->starter_end = pidfd_open(process->starter, 0);
-	if (error == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
-		error = -errno;
-	return error;
-}
-
 /* Another open file description of the journal, which is not locked through it. Returns -errno. */
 static int open_journal(int journal)
 {
@@ -485,18 +443,83 @@ static int open_journal(int journal)
 	return descriptor >= 0 ? descriptor : -errno;
 }
 
+int notifier_process_spawn(const struct notifier_mount *mount, const struct notifier_daemon *daemon,
+			   pid_t *ret)
+{
+	int journal = daemon->journal >= 0 ? open_journal(daemon->journal) : -1;
+
+	if (daemon->journal >= 0 && journal < 0)
+		return journal;
+	int clone = clone_connection(mount->fuse);
+	const int descriptors[] = {
+		[SOCKET] = daemon->socket,
+		[CONNECTION] = clone >= 0 ? clone : mount->fuse,
+		[SHARED] = daemon->shared,
+		[BOARD] = daemon->board >= 0 ? daemon->board : daemon->shared,
+		[WAKE] = daemon->wake >= 0 ? daemon->wake : daemon->shared,
+	};
+	int error = spawn_starter(descriptors, journal, mount, daemon, ret);
+	if (journal >= 0)
+		close(journal);
+	if (clone >= 0)
+		close(clone);
+	return error;
+}
+
+/* Has the warden start them. */
+static int ask_warden(struct notifier_process *process, const struct notifier_mount *mount,
+		      const struct notifier_daemon *daemon)
+{
+	const struct warden_request request = {.kind = WARDEN_GUARD};
+	const int descriptors[] = {daemon->socket, mount->fuse,	 daemon->shared,
+				   daemon->board,  daemon->wake, daemon->journal};
+	struct warden_answer answer;
+	size_t count = daemon->board < 0 ? 3 : daemon->journal < 0 ? 5 : 6;
+
+	int error = warden_ask(&request, NULL, descriptors, count, &answer, &process->starter_end);
+	return error != 0 ? error : (int)answer.result;
+}
+
+/* Starts guard and writer, with the descriptors of both sides. Returns 0 or -errno. */
+static int start(struct notifier_process *process, const struct notifier_mount *mount, int journal,
+		 int shared, const struct lease_board *board)
+{
+	int ends[2], error;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	const struct notifier_daemon daemon = {
+		.pid = getpid(),
+		.start = process_start(getpid()),
+		.socket = ends[1],
+		.shared = shared,
+		.board = board != NULL ? lease_board_memory(board) : -1,
+		.wake = board != NULL ? lease_board_wake(board) : -1,
+		.journal = journal,
+	};
+	process->socket = ends[0];
+	if (warden_socket() >= 0) {
+		error = ask_warden(process, mount, &daemon);
+	} else {
+		error = notifier_process_spawn(mount, &daemon, &process->starter);
+		if (error == 0)
+			process->starter_end = pidfd_open(process->starter, 0);
+	}
+	close(ends[1]);
+	if (error == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
+		error = -errno;
+	return error;
+}
+
 int notifier_process_start(const struct notifier_mount *mount, int journal,
 			   const struct lease_board *board, struct notifier_process *ret)
 {
 	struct notifier_process process = {.socket = -1, .starter_end = -1};
 	int shared = make_shared(&process);
-	int anew = journal >= 0 ? open_journal(journal) : -1;
-	int error = shared < 0 ? shared : journal >= 0 && anew < 0 ? anew : 0;
+	int error = shared < 0 ? shared : 0;
 
 	if (error == 0)
-		error = start(&process, mount, anew, shared, board);
-	if (anew >= 0)
-		close(anew);
+		error = start(&process, mount, journal, shared, board);
 	if (shared >= 0)
 		close(shared);
 	if (error == 0)
@@ -512,7 +535,8 @@ void notifier_process_reap(struct notifier_process *process, int limit_ms)
 
 	if (process->starter_end < 0 || poll(&end, 1, limit_ms) != 1)
 		return;
-	waitpid(process->starter, NULL, 0);
+	if (process->starter > 0)
+		waitpid(process->starter, NULL, 0);
 	close(process->starter_end);
 	process->starter_end = -1;
 	process->starter = 0;

@@ -33,6 +33,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct lease_board;
@@ -47,8 +48,9 @@ struct notifier_process {
 	int socket;	  /* the daemon's end; at its end of file writer and guard have closed the
 			     connection; -1: none */
 	atomic_int *turn; /* whose turn it is with the latest message: in shared memory */
-	pid_t starter;	  /* the child that forks the guard and ends; 0: it was waited for */
-	int starter_end;  /* its pidfd; -1: there is none (valgrind has no pidfd_open(2)) */
+	pid_t starter; /* the child that forks the guard and ends; 0: it was waited for, or is that
+			  of the warden */
+	int starter_end; /* its pidfd; -1: there is none (valgrind has no pidfd_open(2)) */
 };
 
 /* Starts writer and guard: this program under other names. They have nothing open but their end of
@@ -76,6 +78,21 @@ int notifier_process_send(const struct notifier_process *process, const void *me
 /* Takes back the latest message, unless the writer has begun with it. The message is answered in
  * any case. */
 void notifier_process_take_back(const struct notifier_process *process);
+
+/* Who starts a guard, and what of its own the guard gets; -1: there is none. */
+struct notifier_daemon {
+	pid_t pid;
+	uint64_t start; /* process_start() */
+	int socket;	/* the end of writer and guard, */
+	int shared;	/* and of the turn */
+	int board, wake;
+	int journal;
+};
+
+/* Starts the program that forks the guard, in *ret, a child. What the warden does. Returns 0 or
+ * -errno. */
+int notifier_process_spawn(const struct notifier_mount *mount, const struct notifier_daemon *daemon,
+			   pid_t *ret);
 
 /* The guard's and the writer's main(), which a program calls before anything else: whether the
  * arguments are theirs, and their work. */

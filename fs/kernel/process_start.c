@@ -40,7 +40,8 @@ int process_open(pid_t pid, uint64_t start)
 		return -1;
 	/* process_start() reads the time of the process that has the number now. If the process of
 	 * the pidfd still lives after that, it is that process. */
-	if (process_start(pid) == start && pidfd_send_signal(pidfd, 0, NULL, 0) == 0)
+	if (process_start(pid) == start &&
+	    (pidfd_send_signal(pidfd, 0, NULL, 0) == 0 || errno == EPERM))
 		return pidfd;
 	close(pidfd);
 	errno = ESRCH;

@@ -14,6 +14,7 @@
 
 #include "base/platform.h"
 #include "kernel/kill_right.h"
+#include "kernel/warden.h"
 
 enum { CAPACITY_MIN = 64 };
 
@@ -79,20 +80,35 @@ void signal_round_note(struct signal_round *round, pid_t pid, int number)
 		note(round, sent_key(pid, number));
 }
 
+/* Returns 0; -EPERM if the user could not signal the process, which lives; or another -errno. */
+static int send(int pidfd, pid_t pid, uid_t user, int number)
+{
+	const struct warden_request request = {
+		.kind = WARDEN_SIGNAL,
+		.pid = pid,
+		.user = user,
+		.signal = number,
+	};
+	struct warden_answer answer;
+
+	if (warden_socket() >= 0) {
+		int error = warden_ask(&request, NULL, &pidfd, 1, &answer, NULL);
+		return error != 0 ? error : (int)answer.result;
+	}
+	return kill_right_send(user, pidfd, pid, number);
+}
+
 int signal_round_send(struct signal_round *round, int pidfd, pid_t pid, uid_t user, int number)
 {
 	if (signal_round_has(round, pid, number))
 		return 0;
 	if (is_seen(round, refused_key(pid, user)))
 		return -EPERM;
-	if (!kill_right_has(user, pid)) {
-		if (pidfd_send_signal(pidfd, 0, NULL, 0) < 0)
-			return -errno;
+	int error = send(pidfd, pid, user, number);
+	if (error == -EPERM)
 		note(round, refused_key(pid, user));
-		return -EPERM;
-	}
-	if (pidfd_send_signal(pidfd, number, NULL, 0) < 0)
-		return -errno;
+	if (error != 0)
+		return error;
 	note(round, sent_key(pid, number));
 	return 1;
 }

@@ -27,6 +27,7 @@
 #include "files/user.h"
 #include "kernel/lease_board.h"
 #include "kernel/request.h"
+#include "kernel/warden.h"
 #include "ops/asking.h"
 #include "ops/held.h"
 #include "ops/lasting_ops.h"
@@ -103,8 +104,8 @@ int serving_init(struct filesystem *filesystem, const struct config *config,
 	filesystem->status = status_create(filesystem);
 	if (filesystem->status == NULL)
 		return -ENOMEM;
-	int error = inode_create(filesystem, NULL, "", S_IFDIR | config->mode, getuid(), getgid(),
-				 &filesystem->inodes.root);
+	int error = inode_create(filesystem, NULL, "", S_IFDIR | config->mode, warden_uid(),
+				 warden_gid(), &filesystem->inodes.root);
 	if (error != 0)
 		serving_finish(filesystem);
 	return error;

@@ -26,6 +26,7 @@
 #include "files/handle.h"
 #include "files/holder.h"
 #include "kernel/lease_board.h"
+#include "kernel/warden.h"
 #include "ops/serving.h"
 #include "restart/supervisor.h"
 
@@ -184,6 +185,21 @@ static char **add_variable(char *variable)
 	return result;
 }
 
+/* A way of its own to the warden, for a rehearsal; above the descriptors that it gets. -1: there is
+ * none. */
+static int open_channel(void)
+{
+	const struct warden_request request = {.kind = WARDEN_CHANNEL};
+	struct warden_answer answer;
+	int descriptor;
+
+	if (warden_ask(&request, NULL, NULL, 0, &answer, &descriptor) != 0 || descriptor < 0)
+		return -1;
+	int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, TAKEOVER_WARDEN + 1);
+	close(descriptor);
+	return copy;
+}
+
 static int spawn(struct restart *restart, int state)
 {
 	static char variable[] = TAKEOVER_ENVIRONMENT "=3" TAKEOVER_REHEARSAL;
@@ -194,6 +210,7 @@ static int spawn(struct restart *restart, int state)
 
 	if (environment == NULL)
 		return -ENOMEM;
+	int channel = open_channel();
 	/* These signals may be sent to all processes of a service. */
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGHUP);
@@ -204,6 +221,8 @@ static int spawn(struct restart *restart, int state)
 	posix_spawn_file_actions_adddup2(&actions, restart->answer, STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, restart->complaint, STDERR_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, state, REHEARSAL_DESCRIPTOR);
+	if (channel >= 0)
+		posix_spawn_file_actions_adddup2(&actions, channel, TAKEOVER_WARDEN);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setsigmask(&attributes, &blocked);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
@@ -212,6 +231,8 @@ static int spawn(struct restart *restart, int state)
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	free(environment);
+	if (channel >= 0)
+		close(channel);
 	if (error != 0) {
 		restart->child = 0;
 		return -error;
@@ -341,6 +362,8 @@ static void execute(struct restart *restart, int state)
 	close_on_exec();
 	fcntl(state, F_SETFD, 0);
 	fcntl(restart->process.fuse, F_SETFD, 0);
+	if (warden_socket() >= 0)
+		fcntl(warden_socket(), F_SETFD, 0);
 	if (filesystem->journal != NULL)
 		fcntl(state_journal_descriptor(filesystem->journal), F_SETFD, 0);
 	HANDLES_FOREACH (&filesystem->handles, handle) {

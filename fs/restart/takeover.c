@@ -27,6 +27,7 @@
 #include "files/user.h"
 #include "kernel/notifier.h"
 #include "kernel/request.h"
+#include "kernel/warden.h"
 #include "ops/lasting_ops.h"
 #include "ops/late.h"
 #include "status/status.h"
@@ -158,6 +159,14 @@ static void read_descriptors(struct takeover *takeover)
 	struct takeover_process *process = &takeover->process;
 
 	process->fuse = (int)state_get_number(in, "fuse", 3, INT32_MAX);
+	if (state_has(in, "warden")) {
+		int format = (int)state_get_number(in, "warden_format", 0, INT32_MAX);
+		process->warden = (int)state_get_number(in, "warden", 3, INT32_MAX);
+		if (format != WARDEN_FORMAT)
+			state_refuse(in, "warden_format", "that of this version");
+		if (takeover->rehearsal)
+			process->warden = TAKEOVER_WARDEN;
+	}
 	if (takeover->rehearsal || !state_has(in, "journal"))
 		return;
 	process->journal = (int)state_get_number(in, "journal", 3, INT32_MAX);
@@ -252,7 +261,7 @@ static int read_store(struct takeover *takeover)
 int takeover_read(struct takeover *takeover, FILE *file, char *why, size_t why_bytes)
 {
 	takeover->file = file;
-	takeover->process.journal = -1;
+	takeover->process.journal = takeover->process.warden = -1;
 	state_reader_init(&takeover->in, file);
 	int error = read_format(takeover);
 	int more = 0;
@@ -281,7 +290,7 @@ int takeover_begin(struct takeover *takeover, char *why, size_t why_bytes)
 	const char *text = getenv(TAKEOVER_ENVIRONMENT);
 	char *rest;
 
-	*takeover = (struct takeover){.process = {.fuse = -1, .journal = -1}};
+	*takeover = (struct takeover){.process = {.fuse = -1, .journal = -1, .warden = -1}};
 	if (text == NULL)
 		return 0;
 	long descriptor = strtol(text, &rest, 10);
@@ -613,5 +622,5 @@ void takeover_finish(struct takeover *takeover)
 	state_reader_finish(&takeover->in);
 	if (takeover->file != NULL)
 		fclose(takeover->file);
-	*takeover = (struct takeover){.process = {.fuse = -1, .journal = -1}};
+	*takeover = (struct takeover){.process = {.fuse = -1, .journal = -1, .warden = -1}};
 }

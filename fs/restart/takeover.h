@@ -42,7 +42,8 @@
 #define TAKEOVER_READER	     11 /* the oldest that can read it, */
 #define TAKEOVER_OLDEST	     3	/* and the oldest that this program reads */
 #define TAKEOVER_ENVIRONMENT "DLOCKFS_TAKE_OVER"
-#define TAKEOVER_REHEARSAL   ",rehearsal"	    /* behind the number of the descriptor */
+#define TAKEOVER_REHEARSAL   ",rehearsal" /* behind the number of the descriptor */
+#define TAKEOVER_WARDEN	     4		  /* where a rehearsal has its socket to the warden */
 #define TAKEOVER_UNDERSTOOD  "dlockfs takes over\n" /* what a rehearsal that succeeds prints */
 
 /* What the state says of the process. */
@@ -56,6 +57,7 @@ struct takeover_process {
 	size_t config_bytes;
 	int fuse;	  /* the descriptor of the mount, */
 	int journal;	  /* and of the journal; -1: none */
+	int warden;	  /* and to the warden (kernel/warden.h); -1: there is none */
 	const void *init; /* the kernel's greeting */
 	size_t init_bytes;
 };

@@ -15,6 +15,7 @@
 #include "files/parked.h"
 #include "files/stores.h"
 #include "kernel/notifier.h"
+#include "kernel/warden.h"
 #include "restart/takeover.h"
 #include "status/status.h"
 
@@ -41,6 +42,10 @@ static void save_process(const struct filesystem *filesystem,
 	if (process->config != NULL)
 		state_bytes(out, "config", process->config, process->config_bytes);
 	state_number(out, "fuse", process->fuse);
+	if (warden_socket() >= 0) {
+		state_number(out, "warden", warden_socket());
+		state_number(out, "warden_format", WARDEN_FORMAT);
+	}
 	if (filesystem->journal != NULL)
 		state_number(out, "journal", state_journal_descriptor(filesystem->journal));
 	state_bytes(out, "init", process->init, process->init_bytes);

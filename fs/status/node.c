@@ -11,6 +11,7 @@
 
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "kernel/warden.h"
 #include "status/turn.h"
 
 static struct state_place place(const struct state_item *item)
@@ -138,8 +139,8 @@ void status_node_stat(const struct config *config, const struct status_node *nod
 		.st_ino = inode_number(status_node_path(node)),
 		.st_mode = is_directory(node) ? S_IFDIR | 0555 : S_IFREG | 0444,
 		.st_nlink = is_directory(node) ? 2 : 1,
-		.st_uid = getuid(),
-		.st_gid = getgid(),
+		.st_uid = warden_uid(),
+		.st_gid = warden_gid(),
 		.st_blksize = TEXT_BLOCK_BYTES,
 	};
 	if (access.fixed) {

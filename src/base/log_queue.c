@@ -99,6 +99,7 @@ static bool start(void)
 	if (started)
 		return true;
 	sigfillset(&all);
+	sigdelset(&all, SIGSYS); /* the thread's own: of a filter (seccomp(2)) */
 	pthread_sigmask(SIG_SETMASK, &all, &former);
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/off_limits.h"
+#include "base/opener.h"
 
 struct secret {
 	size_t bytes;			 /* of the lines, each with its NUL */
@@ -140,14 +141,14 @@ static int split(struct secret *secret, const char *file, enum secret_form form,
 	return -EINVAL;
 }
 
-/* Returns a descriptor or -errno. Nothing waits for the writer of a FIFO. */
+/* Returns a descriptor or -errno. */
 static int open_file(const char *file, char *why, size_t why_bytes)
 {
 	int descriptor, error;
 
 	if (off_limits_refuses(file, why, why_bytes))
 		return -EINVAL;
-	descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	descriptor = opener_open(file, O_NONBLOCK | O_NOCTTY);
 	if (descriptor < 0)
 		return fail(file, errno, why, why_bytes);
 	error = check_file(file, descriptor, why, why_bytes);

@@ -32,6 +32,8 @@ const struct config_key config_keys[] = {
 	 "directories that are made in the mount"},
 	{"mount", "allow_other", YES_OR_NO, IN_CONFIG(allow_other), 0, 1, "yes", true,
 	 "other users than the one who mounts may use the locks"},
+	{"mount", "user", WORD, IN_CONFIG(user), 0, 0, "", true,
+	 "as whom a daemon of root goes on; unless given, dlockfs if there is such a user"},
 	{"mount", "user_waiters", NUMBER, IN_CONFIG(user_waiters), 1, USER_SHARE_MAX, "4096", false,
 	 "a call that asks for a lock fails with ENOLCK if so many of its user wait already"},
 	{"mount", "user_files", NUMBER, IN_CONFIG(user_files), 1, USER_SHARE_MAX, "16384", false,
@@ -238,6 +240,7 @@ void config_finish(struct config *config)
 	}
 	free(config->stores);
 	config_value_free_strings(config->directories);
+	free(config->user);
 	free(config->text);
 	*config = (struct config){0};
 }

@@ -115,6 +115,7 @@ struct config {
 	int64_t idle_ms;    /* an unused name disappears after so long; 60s */
 	char **directories; /* made in the mount, NULL-terminated, may be NULL */
 	bool allow_other;   /* other users may use the mount; yes */
+	char *user; /* as whom a daemon of root goes on; NULL: dlockfs if there is one, or root */
 	/* Limits for each user but root (fs/files/user.h): */
 	int64_t user_waiters; /* calls that wait for a lock; 4096 */
 	int64_t user_files;   /* open files; 16384 */

@@ -13,10 +13,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <ini.h>
 
 #include "base/off_limits.h"
+#include "base/opener.h"
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 #define COMMENT_BEHIND                                                                             \
@@ -443,13 +445,16 @@ int config_read(struct config *config, const char *file, char *why, size_t why_b
 	char *text = NULL;
 	size_t bytes = 0;
 	FILE *stream;
-	int error;
+	int descriptor, error;
 
 	if (off_limits_refuses(file, why, why_bytes))
 		return -EINVAL;
-	stream = fopen(file, "re");
+	descriptor = opener_open(file, 0);
+	stream = descriptor >= 0 ? fdopen(descriptor, "r") : NULL;
 	if (!stream) {
 		error = -errno;
+		if (descriptor >= 0)
+			close(descriptor);
 		snprintf(why, why_bytes, "%s: %s", file, strerror(-error));
 		return error;
 	}

@@ -5,9 +5,11 @@
 #include "config/value.h"
 #include "base/log.h"
 #include "base/off_limits.h"
+#include "base/opener.h"
 #include "claim/name.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
 #include <pwd.h>
@@ -403,11 +405,26 @@ static int set_text(char **target, const char *text)
 	return 0;
 }
 
+/* Why a file cannot be read; NULL: it can. */
+static const char *find_fault(const char *file)
+{
+	struct stat found;
+	const char *wrong = NULL;
+	int descriptor = opener_open(file, O_NONBLOCK | O_NOCTTY);
+
+	if (descriptor < 0 || fstat(descriptor, &found) < 0)
+		wrong = strerror(errno);
+	else if (!S_ISREG(found.st_mode))
+		wrong = "it is no plain file";
+	if (descriptor >= 0)
+		close(descriptor);
+	return wrong;
+}
+
 /* Sets a file that a library for TLS reads. ZooKeeper's takes several names divided by commas,
  * and does not recover from a file that it cannot read. */
 static int set_tls_file(char **target, bool is_key, const char *text, char *why, size_t why_bytes)
 {
-	struct stat found;
 	const char *wrong = NULL;
 
 	if (!*text)
@@ -418,10 +435,8 @@ static int set_tls_file(char **target, bool is_key, const char *text, char *why,
 		wrong = "it is relative";
 	else if (strchr(text, ','))
 		wrong = "it has a comma in its name";
-	else if (!is_key && (access(text, R_OK) < 0 || stat(text, &found) < 0))
-		wrong = strerror(errno);
-	else if (!is_key && !S_ISREG(found.st_mode))
-		wrong = "it is no plain file";
+	else if (!is_key)
+		wrong = find_fault(text);
 	if (wrong) {
 		snprintf(why, why_bytes,
 			 "bad file \"%s\": %s, expected the absolute path of a plain file", text,

@@ -2,6 +2,7 @@
 """The journal's end of its native protocol: journal.py SOCKET. Prints each message as a line of JSON."""
 
 import json
+import os
 import socket
 import sys
 
@@ -18,6 +19,7 @@ def fields(data):
 
 with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
     end.bind(sys.argv[1])
+    os.chmod(sys.argv[1], 0o666)  # as that of systemd: the daemon may be of another user
     print("listening", flush=True)
     while True:
         print(json.dumps(dict(fields(end.recv(1 << 20)))), flush=True)

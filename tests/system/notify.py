@@ -31,6 +31,7 @@ def use(mountpoint):
 
 with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
     end.bind(sys.argv[1])
+    os.chmod(sys.argv[1], 0o666)  # as that of systemd
     print("listening", flush=True)
     while True:
         for line in end.recv(65536).decode().splitlines():

@@ -39,11 +39,19 @@ for unit in cron.service atd.service; do
     [[ " $(property Before) " == *" $unit "* ]] || fail "not before $unit"
 done
 [[ " $(property After) " == *" network-online.target "* ]]
+# confined: the service's process has none of root's rights, and there is one beside it that has some.
+confined() {
+    local status
+    status=$(inside cat "/proc/$(main_pid)/status")
+    grep -qE "^Uid:(.$(inside id -u dlockfs)){4}$" <<<"$status" && grep -qE '^CapPrm:.0+$' <<<"$status" && grep -qE '^CapEff:.0+$' <<<"$status" &&
+        grep -qE '^NoNewPrivs:.1$' <<<"$status" && grep -qE '^Seccomp:.2$' <<<"$status" && inside pgrep -u root -x dlockfs-warden >/dev/null
+}
+confined || fail "the service is not confined: $(inside cat "/proc/$(main_pid)/status")"
 for page in dlockfs.8 dlockctl.1 dlockfs.ini.5 mount.fuse.dlockfs.8; do
     inside test -e "/usr/share/man/man${page##*.}/$page.gz"
 done
 expect_equal "what systemd has against the unit" "" "$(inside systemd-analyze verify --man=no dlockfs.service 2>&1 | grep dlockfs || true)"
-inside systemd-analyze security --threshold=45 dlockfs.service >"$dir/security.out"
+inside systemd-analyze security --threshold=48 dlockfs.service >"$dir/security.out"
 
 # The guard's place is real in the service: its limit and its filter of system calls let it run before others. A machine without
 # CAP_SYS_RESOURCE gives no service what it asks for; there a capability stands for the limit.
@@ -120,6 +128,7 @@ expect_gone_on() {
     expect_equal "claims" "$claims" "$(zookeeper claims /dlockfs/held | paste -sd' ')"
     alive holder
     alive waiter
+    confined || fail "not confined after $*"
 }
 hang() {
     inside kill -STOP "$(main_pid)"

@@ -59,6 +59,7 @@ class Manager:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
         self.socket.bind(path)
+        os.chmod(path, 0o666)  # as that of systemd: the daemon may be of another user
         self.socket.setblocking(False)
         self.store = []  # (name, descriptor)
         self.child = 0

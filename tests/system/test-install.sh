@@ -14,6 +14,7 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/bin/dlockctl
 .$prefix/include/dlockfs.h
 .$prefix/lib/systemd/system/dlockfs.service
+.$prefix/lib/sysusers.d/dlockfs.conf
 .$prefix/sbin/dlockfs
 .$prefix/sbin/mount.fuse.dlockfs
 .$prefix/share/bash-completion/completions/dlockctl

@@ -262,13 +262,20 @@ release recycled after
 # What cannot be sent is told, and the lock is granted all the same
 #
 
+# as_daemon COMMAND...: as the user of the daemon of C, which may be another one than root.
+as_daemon() {
+    local owner
+    owner=$(stat -c '%u %g' "/proc/$(pid C)")
+    setpriv --reuid="${owner% *}" --regid="${owner#* }" --clear-groups "$@"
+}
+
 # Descriptors: as many as there may be, unless the administrator says otherwise while it runs.
 expect_equal "limits of descriptors" 1 "$(awk '/^Max open files/ { print $4 == $5 }' "/proc/$(pid C)/limits")"
 first_free=0
 while [ -e "/proc/$(pid C)/fd/$first_free" ]; do
     first_free=$((first_free + 1))
 done
-prlimit --pid "$(pid C)" --nofile="$first_free:"
+as_daemon prlimit --pid "$(pid C)" --nofile="$first_free:"
 call full "$dir/C/full" catch=SIGUSR1 open ex "$ready" fsync hold
 expect full "fsync ok"
 logged C "full: process $(pid full) will get no SIGUSR1: Too many open files" ||
@@ -276,7 +283,7 @@ logged C "full: process $(pid full) will get no SIGUSR1: Too many open files" ||
 wait_claims full 1
 take_away full 1
 wait_until "$deadline" logged C "full: claim .* was taken away, its holder has lost the lock: process [0-9]+"
-prlimit --pid "$(pid C)" --nofile=1024:
+as_daemon prlimit --pid "$(pid C)" --nofile=1024:
 call after "$dir/C/after" catch=SIGUSR1 open ex hold
 wait_claims after 1
 take_away after 1

@@ -97,7 +97,7 @@ umount "$dir/A"
 
 (umask 077 && echo hosts:secret >"$dir/secret")
 # Every key of ZooKeeper that does not depend on its library, changed: those that the manual says need a restart are named, one a line, and no others.
-declare -A changed=([mode]=0700 [idle]=2m [directories]=d [allow_other]=no [log_level]=error [audit]=yes
+declare -A changed=([mode]=0700 [idle]=2m [directories]=d [allow_other]=no [user]=root [log_level]=error [audit]=yes
     [user_waiters]=5 [user_files]=5 [user_names]=5 [user_ranges]=5 [user_writes]=5
     [url]=zookeeper://127.0.0.1:1/x [session_timeout]=20s [new_root]=yes [digest_file]=$dir/secret [acl]=private
     [wait_limit]=1h [try_limit]=1s [try_grace]=0ms [linger]=1ms [handoff]=3

@@ -24,6 +24,7 @@ esac
 exec "$dir/real" "\$@"
 END
 chmod 755 "$dir/dlockfs"
+install -m 666 /dev/null "$dir/rehearsals" # the daemon may be of another user
 
 ended() { # TEXT
     grep -q "$1" "$dir/A.log"

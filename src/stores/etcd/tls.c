@@ -6,11 +6,16 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/x509v3.h>
+
+#include "base/opener.h"
 
 /* ALPN's name of HTTP/2 with its length before it. */
 static const unsigned char protocols[] = {2, 'h', '2'};
@@ -56,6 +61,27 @@ static int give_password(char *buffer, int bytes, int writes, void *context)
 	return (int)length;
 }
 
+/* The key alone may be in a file that this process cannot open itself. */
+static bool use_key(SSL_CTX *context, const struct store_access *access)
+{
+	int descriptor = opener_open(access->tls_key, O_NOCTTY);
+	BIO *file = descriptor >= 0 ? BIO_new_fd(descriptor, BIO_CLOSE) : NULL;
+	EVP_PKEY *key = NULL;
+	bool used = false;
+
+	if (file)
+		key = PEM_read_bio_PrivateKey(file, NULL, give_password, (void *)access);
+	else if (descriptor >= 0)
+		close(descriptor);
+	else
+		ERR_raise(ERR_LIB_SYS, errno);
+	if (key)
+		used = SSL_CTX_use_PrivateKey(context, key) == 1;
+	EVP_PKEY_free(key);
+	BIO_free(file);
+	return used;
+}
+
 /* Loads the files. Returns the name of the one that is not right; NULL: all are. */
 static const char *load(SSL_CTX *context, const struct store_access *access)
 {
@@ -65,8 +91,7 @@ static const char *load(SSL_CTX *context, const struct store_access *access)
 		return NULL;
 	if (SSL_CTX_use_certificate_chain_file(context, access->tls_certificate) != 1)
 		return access->tls_certificate;
-	if (SSL_CTX_use_PrivateKey_file(context, access->tls_key, SSL_FILETYPE_PEM) != 1 ||
-	    SSL_CTX_check_private_key(context) != 1)
+	if (!use_key(context, access) || SSL_CTX_check_private_key(context) != 1)
 		return access->tls_key;
 	return NULL;
 }

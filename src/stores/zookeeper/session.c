@@ -511,6 +511,7 @@ static int start_thread(struct zookeeper_connector *connector)
 
 	/* The client's threads inherit the mask from the thread that makes the handle. */
 	sigfillset(&all);
+	sigdelset(&all, SIGSYS); /* the thread's own: of a filter (seccomp(2)) */
 	pthread_sigmask(SIG_SETMASK, &all, &former);
 	error = pthread_create(&connector->thread, NULL, run, connector);
 	pthread_sigmask(SIG_SETMASK, &former, NULL);

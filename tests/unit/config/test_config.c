@@ -247,7 +247,7 @@ static const struct {
 	{"mode = 0700\n[mount]\n", "1: key \"mode\" before any section, " SECTIONS " first"},
 	{"[mount]\n\nspeed = 1\n",
 	 "3: unknown key \"speed\" in section [mount], expected one of "
-	 "mode, idle, directories, allow_other, user_waiters, user_files, "
+	 "mode, idle, directories, allow_other, user, user_waiters, user_files, "
 	 "user_names, user_ranges, user_writes, log_level, audit"},
 	{"[mount]\nMode = 0700\n", "2: unknown key \"Mode\""},
 	{"[mount]\n= 0700\n", "2: unknown key \"\""},
@@ -1133,7 +1133,7 @@ static void test_example_has_every_key(void **state)
 		names[count] = strdup(key);
 		assert_non_null(names[count++]);
 	}
-	assert_int_equal(count, 48);
+	assert_int_equal(count, 49);
 	while (count > 0)
 		free(names[--count]);
 	free(text);
