@@ -19,7 +19,7 @@ last_deletions() {
 
 # lease_of LOCK: that of the first claim, in hexadecimal.
 lease_of() {
-    etcd_ask etcd get --prefix "/dlockfs/$1/" --sort-by=create --limit=1 -w fields | sed -n 's/^"Lease" : //p' | xargs printf '%x'
+    etcd_ask etcd get --prefix "/dlockfs/$1/" --sort-by=create --order=ascend --limit=1 -w fields | sed -n 's/^"Lease" : //p' | xargs printf '%x'
 }
 
 start_etcd
@@ -65,3 +65,14 @@ told_first "$cut" holder rival
 never_revived holder
 release holder rival
 wait_claims job 0
+
+# A clean stop announces it: nobody waits.
+keep holder "$dir/A/job" flock
+wait_until "$deadline" granted holder
+keep rival "$dir/B/job" flock
+wait_claims job 2
+stop_dlockfs A
+stopped=$(lease now)
+wait_until "$deadline" granted rival
+waited=$(($(lease now) - stopped))
+[ "$waited" -lt 6000 ] || fail "the rival was granted the lock $waited ms after a clean stop" # 0.15 of the timeout

@@ -21,8 +21,6 @@
 #include "stores/etcd/operation.h"
 #include "stores/etcd/transaction.h"
 
-#define TRANSACTION_METHOD "/etcdserverpb.KV/Txn"
-
 /* A place takes four steps of a transaction at most, and two comparisons. */
 enum { BATCH_MAX = 30 };
 
@@ -159,7 +157,7 @@ static void send(struct batch *batch, struct transaction *transaction)
 	if (message) {
 		etcd__txn_request__pack(request, message);
 		batch->sent_ms = clock_now_ms();
-		batch->call = grpc_call(store->grpc, TRANSACTION_METHOD, message, bytes, 0,
+		batch->call = grpc_call(store->grpc, ETCD_TRANSACTION_METHOD, message, bytes, 0,
 					on_answer, batch);
 	}
 	free(message);

@@ -14,8 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-
-#define TRANSACTION_METHOD "/etcdserverpb.KV/Txn"
+#include "stores/etcd/transaction.h"
 
 /* Whether the operation is asked from outside of the engine. */
 static bool is_outside(const struct operation *operation)
@@ -376,8 +375,8 @@ int etcd_operation_call(struct operation *operation, const Etcd__TxnRequest *req
 		return -ENOMEM;
 	etcd__txn_request__pack(request, message);
 	operation->sent_ms = clock_now_ms();
-	operation->call = grpc_call(operation->store->grpc, TRANSACTION_METHOD, message, bytes, 0,
-				    on_answer, operation);
+	operation->call = grpc_call(operation->store->grpc, ETCD_TRANSACTION_METHOD, message, bytes,
+				    0, on_answer, operation);
 	free(message);
 	return operation->call ? 0 : -ENOMEM;
 }

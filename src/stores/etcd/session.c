@@ -16,7 +16,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +25,10 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "stores/etcd/operation.h"
+#include "stores/etcd/transaction.h"
 
 #define AUTHENTICATE "/etcdserverpb.Auth/Authenticate"
 #define GRANT	     "/etcdserverpb.Lease/LeaseGrant"
-#define REVOKE	     "/etcdserverpb.Lease/LeaseRevoke"
 #define KEEP_ALIVE   "/etcdserverpb.Lease/LeaseKeepAlive"
 
 /* In parts of the session's timeout: how long a keep-alive may go without its answer; and how long
@@ -65,13 +64,19 @@ static void forget_calls(struct store_etcd *store)
 }
 
 /* There is no session any more. */
-static void drop_session(struct store_etcd *store)
+/* Of nothing that was asked the answer counts any more. */
+static void drop_questions(struct store_etcd *store)
 {
 	forget_calls(store);
 	etcd_seek_end(store);
 	etcd_batches_drop(store);
 	etcd_operations_drop(store);
 	etcd_watches_drop(store);
+}
+
+static void drop_session(struct store_etcd *store)
+{
+	drop_questions(store);
 	etcd_slots_drop(store);
 	free(store->session_key.bytes);
 	store->session_key = (struct etcd_key){0};
@@ -111,8 +116,8 @@ static void revoke_former(struct store_etcd *store)
 		return;
 	request.id = store->former_lease;
 	store->former_lease = 0;
-	grpc_call(store->grpc, REVOKE, message, etcd__lease_revoke_request__pack(&request, message),
-		  0, on_revoked, store);
+	grpc_call(store->grpc, ETCD_REVOKE_METHOD, message,
+		  etcd__lease_revoke_request__pack(&request, message), 0, on_revoked, store);
 	etcd_store_wake(store);
 }
 
@@ -566,32 +571,10 @@ void etcd_session_start(struct store_etcd *store)
 	begin(store);
 }
 
-static void on_closed(void *context, int status, const char *text, const void *answer, size_t bytes)
-{
-	*(bool *)context = true;
-}
-
 void etcd_session_close(struct store_etcd *store, const struct store_told *told, int64_t limit_ms)
 {
-	Etcd__LeaseRevokeRequest request = ETCD__LEASE_REVOKE_REQUEST__INIT;
-	struct pollfd descriptor = {.fd = grpc_descriptor(store->grpc), .events = POLLIN};
-	int64_t until_ms = clock_now_ms() + limit_ms;
-	bool answered = false;
-	uint8_t message[32];
-
-	request.id = store->lease_id;
+	drop_questions(store);
+	if (told && store->lease_id != 0)
+		etcd_farewell(store, clock_now_ms() + limit_ms);
 	drop_session(store);
-	if (!told || request.id == 0 || !grpc_is_connected(store->grpc) ||
-	    !grpc_call(store->grpc, REVOKE, message,
-		       etcd__lease_revoke_request__pack(&request, message), 0, on_closed,
-		       &answered))
-		return;
-	grpc_flush(store->grpc);
-	while (!answered && clock_now_ms() < until_ms && grpc_is_connected(store->grpc)) {
-		poll(&descriptor, 1, (int)(until_ms - clock_now_ms()));
-		grpc_dispatch(store->grpc);
-	}
-	if (!answered)
-		log_warning("etcd does not answer: locks held here may stay taken until the lease "
-			    "expires");
 }

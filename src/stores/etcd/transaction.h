@@ -16,6 +16,9 @@
 
 struct store_etcd;
 
+#define ETCD_TRANSACTION_METHOD "/etcdserverpb.KV/Txn"
+#define ETCD_REVOKE_METHOD	"/etcdserverpb.Lease/LeaseRevoke"
+
 /* Sixteen hexadecimal digits, so that later ones are greater as text. */
 #define ETCD_EPOCH_BYTES 17
 

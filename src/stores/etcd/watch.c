@@ -12,14 +12,14 @@
  *   set up   in store->watches: until the claim goes: over, and told; or the stream ends: lost, and
  *            told
  *
- * Who withdraws a claim deletes its data before it, in one transaction; the end of a lease deletes
- * its keys in their order (lessor.Revoke sorts them), the claim before its data. Events of one
- * revision come in the order of the deletions. So of a claim that was placed with data, in one
- * revision, its end tells whether its host has withdrawn it. If such a claim is found to be gone
- * that was watched before, the watch is set up all the same, from where it was, to be told of that
- * end. Of one that is gone before it was ever read nothing is known: it counts as withdrawn. So do
- * the claims of other clients, and of versions of dlockfs before this one, which have no data at
- * first.
+ * Who withdraws a claim deletes its data before it, in one transaction, or (farewell.c) earlier;
+ * the end of a lease deletes its keys in their order (lessor.Revoke sorts them), the claim before
+ * its data. Events of one revision come in the order of the deletions. So of a claim that was
+ * placed with data, in one revision, its end tells whether its host has withdrawn it. If such a
+ * claim is found to be gone that was watched before, the watch is set up all the same, from where
+ * it was, to be told of that end. Of one that is gone before it was ever read nothing is known: it
+ * counts as withdrawn. So do the claims of other clients, and of versions of dlockfs before this
+ * one, which have no data at first.
  *
  * A stream can be silent because nothing happens, or because it is stuck. So the servers are asked
  * now and then for the progress of the stream, which they answer on it.
@@ -55,7 +55,7 @@ struct watch {
 	int64_t since;		 /* the first revision that is not known */
 	int64_t data_revision;	 /* of the data that were reported; 0: they were never changed */
 	bool tells;		 /* its end will tell whether it was withdrawn; */
-	int64_t bared;		 /* the revision in which its data were deleted; 0: they were not */
+	bool is_bare;		 /* its data were deleted */
 	bool is_gone;		 /* it is set up only to be told of that */
 	bool is_reported;	 /* the data were, at least once, */
 	bool is_changed;	 /* and have changed since then, which was told */
@@ -207,9 +207,9 @@ static bool has_content(const struct watch *watch, const Etcd__KeyValue *kv)
 	       etcd_key_is_data_alone(rest, bytes);
 }
 
-static bool was_withdrawn(const struct watch *watch, int64_t revision)
+static bool was_withdrawn(const struct watch *watch)
 {
-	return !watch->tells || watch->bared == revision;
+	return !watch->tells || watch->is_bare;
 }
 
 static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
@@ -234,11 +234,11 @@ static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 			take_down(watch, true);
 			if (watch->name)
 				etcd_lane_note_gone(store, watch->path, watch->name);
-			end(watch, was_withdrawn(watch, event->kv->mod_revision) ? 0 : -EOWNERDEAD);
+			end(watch, was_withdrawn(watch) ? 0 : -EOWNERDEAD);
 			return;
 		}
 		if (event->type == ETCD__EVENT__TYPE__DELETE && has_content(watch, event->kv))
-			watch->bared = event->kv->mod_revision;
+			watch->is_bare = true;
 		if (event->type == ETCD__EVENT__TYPE__PUT && has_content(watch, event->kv) &&
 		    event->kv->mod_revision > watch->data_revision) {
 			watch->data_revision = event->kv->mod_revision;
