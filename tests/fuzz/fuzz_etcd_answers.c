@@ -69,9 +69,12 @@ static void on_done(void *context, void *tag, int error)
 	REQUIRE(error <= 0);
 }
 
+/* The tag of a proof with new data. */
+static int change_of_data;
+
 static void on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)
 {
-	REQUIRE(error || stamp > 0);
+	REQUIRE(error || tag != &change_of_data || stamp > 0);
 	REQUIRE(error != -ENOENT || strlen(missing) > 0);
 }
 
@@ -152,6 +155,7 @@ static void ask(struct input *in, struct store *store)
 					  input_take(in) % 2};
 	static int tag;
 	const struct store_ops *ops = store->ops;
+	size_t count;
 
 	/* The engine asks in a session only. */
 	switch (input_take(in) % 16) {
@@ -180,7 +184,8 @@ static void ask(struct input *in, struct store *store)
 			      input_take(in) % 2);
 		break;
 	case 9:
-		ops->prove(store, &tag, &proof, input_take(in) % 2);
+		count = input_take(in) % 2;
+		ops->prove(store, proof.text && count > 0 ? &change_of_data : &tag, &proof, count);
 		break;
 	case 10:
 		asked += ops->look(store, &look, input_take(in) % 2 ? "a/b" : "") == 0;

@@ -16,8 +16,6 @@
 #include "stores/etcd/operation.h"
 #include "stores/etcd/transaction.h"
 
-#define TRANSACTION "/etcdserverpb.KV/Txn"
-
 static void on_raised(void *context, int status, const char *text, const void *bytes, size_t count)
 {
 	struct store_etcd *store = context;
@@ -61,7 +59,7 @@ void etcd_tokens_raise(struct store_etcd *store, int64_t revision)
 	request = etcd_transaction_finish(&transaction);
 	message = malloc(etcd__txn_request__get_packed_size(request));
 	if (message)
-		store->raising = grpc_call(store->grpc, TRANSACTION, message,
+		store->raising = grpc_call(store->grpc, ETCD_TRANSACTION_METHOD, message,
 					   etcd__txn_request__pack(request, message), 0, on_raised,
 					   store) != NULL;
 	etcd_store_wake(store);
