@@ -94,6 +94,7 @@ static void ask_to_rename(struct asking *asking, struct inode *source)
 
 	asking->done = renamed;
 	asking->made->lasting->is_moved = asking->moved_count > 0;
+	inode_mark(asking->made);
 	if (has_links(target))
 		count = lasting_renumber(target, target, lasting_links(target) - 1, steps + 1);
 	else
