@@ -68,10 +68,10 @@ expect_equal "moratorium" "" "$(status A moratorium)$(status B moratorium)"
 # Tokens go on above all that were told before it, also those of a host that has seen nothing of that.
 start_dlockfs C --session-timeout 6s
 tokens_above "$highest" fenced C A B C
-expect_equal "version of names" dlockfs-names=2 "$(zookeeper data /dlockfs | head -n 1)"
+expect_equal "version of names" dlockfs-names=2 "$(zookeeper data /dlockfs | sed -n 1p)"
 # Nor does it help to forget what makes up for it.
 raised() {
-    zookeeper data /dlockfs | grep -q '^dlockfs-tokens='
+    zookeeper data /dlockfs | finds '^dlockfs-tokens='
 }
 raised || fail "data of the root: $(zookeeper data /dlockfs)"
 highest=$(token_of B fenced)
