@@ -110,8 +110,8 @@ def waiters_of_one_host(length):
 
 def waiters_of_another_host(line, length):
     """Behind the one host's."""
-    # create, list, two watches
-    expect(f"another host behind {length}", lambda: line.join("B"), 1, claims=1, requests=4, watches=2)
+    # create, list, two watches, and that of its own claim
+    expect(f"another host behind {length}", lambda: line.join("B"), 1, claims=1, requests=5, watches=3)
     expect(f"one more of it behind {length}", lambda: line.join("B"), TIMES, claims=1, requests=1)
     expect(f"hand-over before {length} and another host", line.hand_over, TIMES, claims=-1, requests=1)
     with open(f"{mounts['A']}/{line.name}", "a") as file:
@@ -136,7 +136,7 @@ def refused(file):
 def hosts_in_turn(hosts, length):
     line = Line(f"turns-of-{len(hosts)}-{length}")
     others = len(hosts) - 1  # so many stand between two of one host
-    watched = min(others, 2)  # the nearest one, and the next in front of that
+    watched = min(others, 2) + 1  # the nearest one, and the next in front of that; and its own
 
     def join():
         line.join(hosts[len(line.callers) % len(hosts)])
@@ -145,9 +145,9 @@ def hosts_in_turn(hosts, length):
     watches = counts()["watches"]
     for standing in range(1, others + 1):
         join()
-        watches += min(standing, watched)
+        watches += min(standing + 1, watched)
         wait_counts(claims=standing + 1, watches=watches)
-    # create, list, watch
+    # create, list, watches
     cost = {"claims": 1, "requests": 2 + watched, "watches": watched}
     expect(f"{hosts} take turns up to {length}", join, length, **cost)
     expect(f"one more behind {length} of {hosts} in turn", join, TIMES, **cost)
@@ -156,7 +156,7 @@ def hosts_in_turn(hosts, length):
         line.hand_over()
     wait_counts(claims=line.left)
     # delete; a list, where more stand in front than are watched
-    cost = {"claims": -1, "requests": 1 + (others > watched), "watches": -watched, "events": watched}
+    cost = {"claims": -1, "requests": 1 + (others > 2), "watches": -watched, "events": watched}
     expect(f"hand-over from one of {hosts} before {length}", line.hand_over, TIMES, **cost)
     line.end()
 

@@ -12,9 +12,9 @@ start_dlockfs B --session-timeout 2m
 received='grpc_server_msg_received_total{'
 sent=etcd_network_client_grpc_sent_bytes_total
 
-# claims_are NUMBER: so many stand in the queue, by their number alone: to list them would be counted.
+# claims_are NUMBER: so many stand in the queue, by the number of keys alone, of which each has two: to list them would be counted.
 claims_are() {
-    [ "$(etcd get --prefix --keys-only --limit=1 --write-out=fields /dlockfs/job/ | sed -n 's/^"Count" : //p')" = "$1" ]
+    [ "$(etcd get --prefix --keys-only --limit=1 --write-out=fields /dlockfs/job/ | sed -n 's/^"Count" : //p')" = "$((2 * $1))" ]
 }
 
 # The daemon's own memory, in bytes.
