@@ -42,7 +42,7 @@ print_order() {
 cut_off() {
     local rate cut
     start_proxy link
-    start_dlockfs B --session-timeout 300s
+    start_dlockfs B --session-timeout "${timeout_s}s"
     for rate in "${rates[@]}"; do
         hold_at "$rate"
     done
