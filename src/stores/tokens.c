@@ -4,10 +4,12 @@
  */
 #include "stores/tokens.h"
 
-/* Neither is negative. */
-static int64_t add(int64_t one, int64_t other)
+/* The offset is not negative. A stamp may be, if the servers lie: then it counts as none. */
+static int64_t add(int64_t offset, int64_t stamp)
 {
-	return one > INT64_MAX - other ? INT64_MAX : one + other;
+	if (stamp < 0)
+		return offset;
+	return offset > INT64_MAX - stamp ? INT64_MAX : offset + stamp;
 }
 
 int64_t tokens_floor(const struct store_tokens *tokens, int64_t seen)
@@ -33,7 +35,7 @@ int64_t tokens_raise(const struct store_tokens *tokens, int64_t reached)
 {
 	int64_t offset;
 
-	if (add(tokens->offset, reached) >= tokens->floor)
+	if (reached < 0 || add(tokens->offset, reached) >= tokens->floor)
 		return 0;
 	offset = add(tokens->floor - reached, TOKENS_MARGIN);
 	if (offset > TOKENS_OFFSET_MAX)

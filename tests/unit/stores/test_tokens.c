@@ -189,12 +189,23 @@ static void test_parse(void **state)
 	assert_int_equal(tokens_parse("123", 2), 12);
 }
 
+/* What servers say that lie. */
+static void test_below_zero(void **state)
+{
+	struct store_tokens tokens = {.offset = 5, .floor = 9};
+
+	(void)state;
+	assert_int_equal(tokens_make(&tokens, INT64_MIN), 0);
+	assert_int_equal(tokens_raise(&tokens, -1), 0);
+	assert_int_equal(tokens_floor(&tokens, INT64_MIN), 9);
+	assert_int_equal(tokens_make(&tokens, INT64_MAX), INT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tokens_grow),
-		cmocka_unit_test(test_ordinary),
-		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_below_zero), cmocka_unit_test(test_tokens_grow),
+		cmocka_unit_test(test_ordinary),   cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_parse),
 	};
 
