@@ -66,11 +66,13 @@ never_revived holder
 release holder rival
 wait_claims job 0
 
-# A clean stop announces it: nobody waits.
+# A clean stop announces it: nobody waits, also if another process of the host has placed the claim.
 keep holder "$dir/A/job" flock
 wait_until "$deadline" granted holder
 keep rival "$dir/B/job" flock
 wait_claims job 2
+send_signal A USR2
+wait_until "$deadline" grep -q ' goes on with version ' "$dir/A.log"
 stop_dlockfs A
 stopped=$(lease now)
 wait_until "$deadline" granted rival

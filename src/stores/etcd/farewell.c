@@ -8,23 +8,25 @@
  */
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 
 #include "stores/etcd/grpc.h"
+#include "stores/etcd/message.h"
 #include "stores/etcd/operation.h"
 #include "stores/etcd/transaction.h"
+
+#define KEYS_METHOD "/etcdserverpb.Lease/LeaseTimeToLive"
 
 /* The servers' default (--max-txn-ops) is 128. */
 enum { KEYS_MAX = 2 * STORE_PROOFS_MAX };
 
 struct farewell {
 	struct store_etcd *store;
+	int64_t lease;
 	size_t unanswered;
-	struct transaction transaction;
-	struct etcd_key keys[KEYS_MAX];
-	size_t count;
 };
 
 static void on_answer(void *context, int status, const char *text, const void *answer, size_t bytes)
@@ -34,48 +36,76 @@ static void on_answer(void *context, int status, const char *text, const void *a
 	farewell->unanswered--;
 }
 
-static void send(struct farewell *farewell)
+static void send(struct farewell *farewell, struct transaction *transaction)
 {
-	const Etcd__TxnRequest *request = etcd_transaction_finish(&farewell->transaction);
+	const Etcd__TxnRequest *request = etcd_transaction_finish(transaction);
 	size_t bytes = etcd__txn_request__get_packed_size(request);
 	uint8_t *message = malloc(bytes);
 
-	if (message && farewell->count > 0) {
+	if (message) {
 		etcd__txn_request__pack(request, message);
 		if (grpc_call(farewell->store->grpc, ETCD_TRANSACTION_METHOD, message, bytes, 0,
 			      on_answer, farewell))
 			farewell->unanswered++;
 	}
 	free(message);
-	while (farewell->count > 0)
-		free(farewell->keys[--farewell->count].bytes);
-	etcd_transaction_init(&farewell->transaction);
 }
 
-/* Whether there is a claim of the slot in that mode is not known. */
-static void add(struct farewell *farewell, const char *path, uint16_t slot, enum claim_mode mode)
+/* Also of a key that only looks so: all are deleted in a moment. */
+static bool is_of_data(const ProtobufCBinaryData *key)
 {
-	const struct claim_name name = {
-		.id.session = farewell->store->claims_session,
-		.mode = mode,
-		.slot = slot,
-	};
-	struct etcd_key claim = {0}, *data = &farewell->keys[farewell->count];
+	static const char end[] = "/data";
 
-	if (etcd_key_of_new(&claim, farewell->store->root, path, &name) &&
-	    etcd_key_of_data(data, &claim)) {
-		etcd_transaction_delete(&farewell->transaction.then, data, NULL);
-		farewell->count++;
+	return key->len > strlen(end) &&
+	       memcmp(key->data + key->len - strlen(end), end, strlen(end)) == 0;
+}
+
+static void delete_data(struct farewell *farewell, const Etcd__LeaseTimeToLiveResponse *answer)
+{
+	struct transaction transaction;
+
+	etcd_transaction_init(&transaction);
+	for (size_t i = 0; i < answer->n_keys; i++) {
+		const struct etcd_key key = {(char *)answer->keys[i].data, answer->keys[i].len};
+		if (is_of_data(&answer->keys[i]))
+			etcd_transaction_delete(&transaction.then, &key, NULL);
+		if (transaction.then.count == KEYS_MAX) {
+			send(farewell, &transaction);
+			etcd_transaction_init(&transaction);
+		}
 	}
-	free(claim.bytes);
-	if (farewell->count == KEYS_MAX)
-		send(farewell);
+	if (transaction.then.count > 0)
+		send(farewell, &transaction);
 }
 
-static void on_slot(void *context, const char *path, uint16_t slot)
+static void on_keys(void *context, int status, const char *text, const void *bytes, size_t count)
 {
-	add(context, path, slot, CLAIM_EXCLUSIVE);
-	add(context, path, slot, CLAIM_SHARED);
+	struct farewell *farewell = context;
+	Etcd__LeaseTimeToLiveResponse *answer =
+		status == 0 ? etcd_message_read(&etcd__lease_time_to_live_response__descriptor,
+						bytes, count)
+			    : NULL;
+
+	farewell->unanswered--;
+	if (answer) {
+		delete_data(farewell, answer);
+		etcd__lease_time_to_live_response__free_unpacked(answer, NULL);
+	}
+	grpc_flush(farewell->store->grpc);
+}
+
+static void ask_for_keys(struct farewell *farewell)
+{
+	struct store_etcd *store = farewell->store;
+	Etcd__LeaseTimeToLiveRequest request = ETCD__LEASE_TIME_TO_LIVE_REQUEST__INIT;
+	uint8_t message[32];
+
+	request.id = farewell->lease;
+	request.keys = true;
+	if (grpc_call(store->grpc, KEYS_METHOD, message,
+		      etcd__lease_time_to_live_request__pack(&request, message), 0, on_keys,
+		      farewell))
+		farewell->unanswered++;
 }
 
 static void revoke(struct farewell *farewell)
@@ -84,7 +114,7 @@ static void revoke(struct farewell *farewell)
 	Etcd__LeaseRevokeRequest request = ETCD__LEASE_REVOKE_REQUEST__INIT;
 	uint8_t message[32];
 
-	request.id = store->lease_id;
+	request.id = farewell->lease;
 	if (grpc_call(store->grpc, ETCD_REVOKE_METHOD, message,
 		      etcd__lease_revoke_request__pack(&request, message), 0, on_answer, farewell))
 		farewell->unanswered++;
@@ -102,15 +132,13 @@ static void await_answers(const struct farewell *farewell, int64_t until_ms)
 	}
 }
 
-void etcd_farewell(struct store_etcd *store, int64_t until_ms)
+void etcd_farewell(struct store_etcd *store, int64_t lease, int64_t until_ms)
 {
-	struct farewell farewell = {.store = store};
+	struct farewell farewell = {.store = store, .lease = lease};
 
 	if (!grpc_is_connected(store->grpc))
 		return;
-	etcd_transaction_init(&farewell.transaction);
-	etcd_slots_visit(store, on_slot, &farewell);
-	send(&farewell);
+	ask_for_keys(&farewell);
 	await_answers(&farewell, until_ms);
 	revoke(&farewell);
 	await_answers(&farewell, until_ms);

@@ -324,15 +324,12 @@ uint16_t etcd_slot_take(struct store_etcd *store, const char *path);
 /* It is in use. Returns false when out of memory. */
 bool etcd_slot_note(struct store_etcd *store, const char *path, uint16_t slot);
 void etcd_slot_give(struct store_etcd *store, const char *path, uint16_t slot);
-/* Calls it for each slot that is in use. */
-void etcd_slots_visit(const struct store_etcd *store,
-		      void (*visit)(void *context, const char *path, uint16_t slot), void *context);
 void etcd_slots_drop(struct store_etcd *store);
 
 /* farewell.c */
 
-/* Ends the session's lease, which may take until then, if there is a connection. */
-void etcd_farewell(struct store_etcd *store, int64_t until_ms);
+/* Ends the lease, which may take until then, if there is a connection. */
+void etcd_farewell(struct store_etcd *store, int64_t lease, int64_t until_ms);
 
 /* session.c */
 

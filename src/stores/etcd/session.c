@@ -64,19 +64,13 @@ static void forget_calls(struct store_etcd *store)
 }
 
 /* There is no session any more. */
-/* Of nothing that was asked the answer counts any more. */
-static void drop_questions(struct store_etcd *store)
+static void drop_session(struct store_etcd *store)
 {
 	forget_calls(store);
 	etcd_seek_end(store);
 	etcd_batches_drop(store);
 	etcd_operations_drop(store);
 	etcd_watches_drop(store);
-}
-
-static void drop_session(struct store_etcd *store)
-{
-	drop_questions(store);
 	etcd_slots_drop(store);
 	free(store->session_key.bytes);
 	store->session_key = (struct etcd_key){0};
@@ -573,8 +567,9 @@ void etcd_session_start(struct store_etcd *store)
 
 void etcd_session_close(struct store_etcd *store, const struct store_told *told, int64_t limit_ms)
 {
-	drop_questions(store);
-	if (told && store->lease_id != 0)
-		etcd_farewell(store, clock_now_ms() + limit_ms);
-	drop_session(store);
+	int64_t lease = told ? store->lease_id : 0;
+
+	drop_session(store); /* nothing else is to be answered any more */
+	if (lease != 0)
+		etcd_farewell(store, lease, clock_now_ms() + limit_ms);
 }

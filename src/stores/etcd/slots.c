@@ -117,19 +117,6 @@ void etcd_slot_give(struct store_etcd *store, const char *path, uint16_t slot)
 		free_slots(store, slots);
 }
 
-void etcd_slots_visit(const struct store_etcd *store,
-		      void (*visit)(void *context, const char *path, uint16_t slot), void *context)
-{
-	const struct slots *slots;
-
-	for (slots = store->slots; slots; slots = slots->hh.next) {
-		for (size_t i = 0; i < 64 * slots->words; i++) {
-			if (slots->bits[i / 64] >> i % 64 & 1)
-				visit(context, slots->path, (uint16_t)(i + 1));
-		}
-	}
-}
-
 void etcd_slots_drop(struct store_etcd *store)
 {
 	struct slots *slots, *next;
