@@ -623,6 +623,8 @@ void world_calm_down(struct world *world)
 	world_say(world, "no more faults");
 	world->calm = true;
 	world->calm_ms = world->now_ms;
+	world->lull_ms = 0;
+	world->ends_unasked = false;
 	world->calm_standings = world->standings_count;
 	if (world->refused_percent == 0 && !world->apart &&
 	    prng_chance(&world->prng, QUIET_PERCENT))
@@ -802,6 +804,7 @@ void world_init(struct world *world, uint64_t seed, const struct faulty_rules *r
 	if (rules == &faulty_etcd)
 		by_revisions(world);
 	world_draw_restarts(world);
+	world_draw_ends(world);
 	world_draw_files(world);
 	view_init(world);
 	if (store_local_open(world->service, &foreign_events, world, &world->foreign) < 0)

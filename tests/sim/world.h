@@ -17,6 +17,7 @@
  *   world_restart.c  daemons that are killed, and those that go on after them
  *   world_setback.c  servers that are set back, unnoticed
  *   world_fence.c    fences that take time
+ *   world_told.c     claims that end though nobody has announced it
  *   world_files.c    lock files that outlive close
  *   world_check.c    what must be true after every step
  *
@@ -203,6 +204,8 @@ struct standing {
 	bool says_waits; /* its data does */
 	bool requeue;	 /* its data says that it is to be queued again */
 	int64_t since_ms;
+	size_t behind; /* the number, from 1, of the one that it stood right behind when that ended
+			  unannounced; 0: of none */
 
 	/* Of a claim that may pass from call to call, see world_handoff.c: */
 	unsigned uid;	  /* of the user for whom it was placed */
@@ -244,8 +247,10 @@ struct world {
 	long step;
 	bool verbose;
 	bool failed;
-	bool calm;	       /* the end: no faults, nothing new, who holds lets go */
-	int64_t quiet_ms;      /* but until then nobody does anything; 0: that is over */
+	bool calm;	  /* the end: no faults, nothing new, who holds lets go */
+	int64_t lull_ms;  /* until then nobody does anything, and no misfortune happens; 0: that is
+			     not so */
+	int64_t quiet_ms; /* but until then nobody does anything; 0: that is over */
 	size_t calm_standings; /* so many claims had come to stand until the end began */
 	bool ending;	       /* after the last step a session went on that its client had left */
 
@@ -304,9 +309,10 @@ struct world {
 
 	/* A client of another kind, if there is such in this world. */
 	bool only_own;
-	bool flaps;	  /* its links do */
-	bool sets_back;	  /* its servers are */
-	int64_t fence_ms; /* so long may all fences of one loss take */
+	bool flaps;	   /* its links do */
+	bool sets_back;	   /* its servers are */
+	int64_t fence_ms;  /* so long may all fences of one loss take */
+	bool ends_unasked; /* a claim is still to end in it that nobody takes away */
 	struct store *foreign;
 	struct foreign_claim {
 		int lock;
@@ -424,6 +430,16 @@ void world_break_claim(struct world *world, int lock, const struct view_claim *c
 void world_draw_fences(struct world *world);
 void host_fence(struct host *host);
 void host_told(struct host *host);
+
+/* The user who has it now, or had it last, if that one is on the same life of its host. NULL: none
+ * is. */
+struct user *standing_user(struct world *world, const struct standing *standing);
+
+/* world_told.c: draws whether claims end unannounced; after each step, begins a lull or ends one;
+ * the call is granted by a claim. */
+void world_draw_ends(struct world *world);
+void world_lull(struct world *world);
+void check_told(const struct call *call, const struct standing *own);
 
 /* world_setback.c: perhaps the servers are set back. Returns false if they are not. */
 void world_draw_setbacks(struct world *world);

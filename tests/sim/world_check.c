@@ -238,6 +238,7 @@ void check_grant(struct call *call, bool claimed)
 		world_fail(world, "user %u got %s while %s stands in front of %s", user->number,
 			   world_lock(user->lock), front->name, own->name);
 	check_delay(call);
+	check_told(call, own->standing);
 	own->standing->granted = true;
 	handoff_note_grant(call, own);
 }
