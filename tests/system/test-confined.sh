@@ -68,6 +68,8 @@ all_confined() {
         count=$((count + 1))
     done
     [ "$count" -ge 3 ] || fail "only $count threads: ZooKeeper's library has two"
+    expect_equal "what the status says" "uid=$2 call_filter=yes" \
+        "$(grep -E '^(uid|call_filter)=' "$dir/$1/.dlockfs/status" | paste -sd' ')"
     has_children() {
         [ "$(children_of "$1" | wc -l)" -eq "$2" ]
     }
