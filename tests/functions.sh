@@ -554,8 +554,13 @@ resume() {
 
 # guards_of HOST: the processes that watch the leases of its daemon.
 guards_of() {
+    helpers_of "$1" guard
+}
+
+# helpers_of HOST KINDS: the processes beside its daemon of these kinds, "guard|writer|warden".
+helpers_of() {
     local process
-    for process in $(pgrep -x dlockfs-guard || true); do
+    for process in $(pgrep -x "dlockfs-($2)" || true); do
         if tr '\0' '\n' <"/proc/$process/cmdline" | finds -xF "$dir/$1"; then
             echo "$process"
         fi
