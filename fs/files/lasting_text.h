@@ -54,7 +54,8 @@ int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts);
 /* Frees what the facts own. All zeros are fine. */
 void lasting_facts_finish(struct lasting_facts *facts);
 
-/* The inode becomes what was read, and keeps its node. Returns 0 or -ENOMEM. */
+/* The inode becomes what was read, and keeps its node. Returns 0; -EDQUOT, if its maker may not
+ * have so long a text, or -ENOMEM. */
 int lasting_update(struct inode *inode, const struct lasting_facts *facts);
 
 /* Whether the facts are of the name that the inode is of. */

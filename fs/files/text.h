@@ -42,7 +42,8 @@ int text_resize(struct inode *inode, off_t size, uid_t uid);
 /* Writes into the text, and extends it as far as that takes. Returns the same. */
 int text_write(struct inode *inode, const char *data, size_t bytes, off_t offset, uid_t uid);
 
-/* Replaces the text, on the account of `uid`, whatever the limits are. Returns 0 or -ENOMEM. */
+/* Replaces the text, on the account of `uid`; `text_limit` does not count, as servers may have
+ * more. Returns 0; or -EDQUOT or -ENOMEM, and the text is what it was. */
 int text_set(struct inode *inode, const char *data, size_t bytes, uid_t uid);
 
 /* The text of one inode becomes that of another one, which has none. */

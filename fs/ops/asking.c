@@ -14,6 +14,7 @@
 #include "files/kept_request.h"
 #include "files/lasting_name.h"
 #include "files/user.h"
+#include "files/user_writes.h"
 
 int asking_errno(int error)
 {
@@ -172,8 +173,19 @@ static void answered(struct asking *asking)
 		asking_skip(asking);
 }
 
+/* What the servers are to write for the user. */
+static size_t count_bytes(const struct store_step *steps, size_t count)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += steps[i].text != NULL ? strlen(steps[i].text) : 0;
+	return bytes;
+}
+
 void asking_alter(struct asking *asking, const struct store_step *steps, size_t count)
 {
+	user_writes_add_bytes(asking->filesystem, asking->uid, count_bytes(steps, count));
 	asking->answers++;
 	asking->alter_error =
 		engine_alter(asking->shard->engine, steps, count, asking->limit_ms, asking);

@@ -468,8 +468,12 @@ void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
 		fuse_reply_err(req, 0);
 		return;
 	}
+	if (target != NULL)
+		inode_leave_idle(filesystem, target);
 	if (error == 0)
 		error = lasting_prepare_copy(req, new_parent, new_name, source, &made_inode);
+	if (target != NULL)
+		inode_set_idle(filesystem, target);
 	if (error != 0) {
 		fuse_reply_err(req, -error);
 		return;

@@ -329,6 +329,8 @@ static void store(struct late *late)
 	user_writes_add(late->filesystem, late->uid);
 	asking = asking_begin_alone(inode->parent, stored);
 	late->asking = asking;
+	if (asking != NULL)
+		asking->uid = late->uid;
 	if (asking == NULL) {
 		fail(late);
 	} else if (!replace(late, asking)) {

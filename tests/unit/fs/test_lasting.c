@@ -3,6 +3,7 @@
  * What the servers have of lock files that outlive close: what is written is read as the same, by
  * other hosts; and whatever another client has written is a file.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,6 +21,7 @@
 #include "files/user.h"
 #include "notifier_double.h"
 #include "ops/asking.h"
+#include "ops/lasting_content.h"
 #include "ops/serving.h"
 
 #define ID "abcdefghijklmnopabcdefghijklmnop"
@@ -317,7 +319,7 @@ static void test_restored_open(void **state)
 
 	(void)state;
 	assert_int_equal(lasting_prepare(filesystem, filesystem->inodes.root, "b", S_IFREG | 0640,
-					 ALICE, ALICE, &inode),
+					 ALICE, ALICE, 0, &inode),
 			 0);
 	inode_use(filesystem, inode);
 	inode_restored_all(filesystem);
@@ -326,6 +328,95 @@ static void test_restored_open(void **state)
 	assert_ptr_equal(inode->user, user_find(&filesystem->users, ALICE));
 	inode_unuse(filesystem, inode);
 	assert_true(inode->idle);
+}
+
+static void set_names(const char *limit)
+{
+	char why[128];
+	assert_int_equal(config_set(&fixture.config, "user_names", limit, why, sizeof(why)), 0);
+}
+
+/* Alice looks up what another host has made, with a text of that length. Returns 0 or -errno. */
+static int look_up(struct inode *directory, const char *name, mode_t mode, size_t bytes,
+		   struct inode **ret)
+{
+	char text[LASTING_TEXT_BYTES_MAX] = "";
+	const struct lasting_facts facts = {
+		.id = ID, .mode = mode, .links = 1, .text = text, .text_bytes = bytes};
+
+	return lasting_know(&fixture.filesystem, directory, name, &facts, false, ALICE, ret);
+}
+
+static size_t count_names(void)
+{
+	return user_find(&fixture.filesystem.users, ALICE)->counts[USER_NAMES];
+}
+
+/* No text takes a user beyond the limit, wherever it comes from: the name, or the longer text, is
+ * refused, and what was there stays. */
+static void test_limit(void **state)
+{
+	struct inode *root = fixture.filesystem.inodes.root, *inode, *other = NULL;
+
+	(void)state;
+	set_names("20");
+	assert_int_equal(look_up(root, "b", S_IFREG | 0644, 2000, &inode), 0);
+	assert_int_equal(count_names(), 9);
+	assert_int_equal(look_up(root, "c", S_IFREG | 0644, 4096, &other), -EDQUOT);
+	assert_null(inode_child(root, "c"));
+	assert_int_equal(count_names(), 9);
+	assert_int_equal(look_up(root, "b", S_IFREG | 0644, 4096, &other), 0);
+	assert_ptr_equal(other, inode);
+	assert_int_equal(count_names(), 18);
+	assert_int_equal(look_up(root, "b", S_IFREG | 0644, 2000, &other), 0);
+	set_names("12");
+	assert_int_equal(look_up(root, "b", S_IFREG | 0644, 4096, &other), -EDQUOT);
+	assert_int_equal(inode->text.count, 2000);
+	assert_int_equal(count_names(), 9);
+}
+
+/* Room for a long text is made by what is idle, and its texts; not by the directory. */
+static void test_room(void **state)
+{
+	struct inode *root = fixture.filesystem.inodes.root, *directory, *inode;
+
+	(void)state;
+	set_names("20");
+	assert_int_equal(look_up(root, "d", S_IFDIR | 0755, 0, &directory), 0);
+	assert_int_equal(look_up(root, "b", S_IFREG | 0644, 3072, &inode), 0);
+	assert_int_equal(count_names(), 15);
+	assert_int_equal(look_up(directory, "c", S_IFREG | 0644, 4096, &inode), 0);
+	assert_null(inode_child(root, "b"));
+	assert_ptr_equal(inode_child(root, "d"), directory);
+	assert_ptr_equal(inode_child(directory, "c"), inode);
+	assert_int_equal(count_names(), 19);
+}
+
+/* Links have one text: all get the new one, or none. */
+static void test_links(void **state)
+{
+	struct inode *root = fixture.filesystem.inodes.root, *inode = fixture.inode, *links[2];
+
+	(void)state;
+	assert_int_equal(look_up(root, "b", S_IFREG | 0644, 0, &links[0]), 0);
+	assert_int_equal(look_up(root, "c", S_IFREG | 0644, 0, &links[1]), 0);
+	lasting_join(links[0], inode);
+	lasting_join(links[1], links[0]);
+	assert_int_equal(text_write(inode, "old", 3, 0, ALICE), 0);
+	inode->mode = S_IFREG | 0600;
+	assert_int_equal(content_spread(inode), 0);
+
+	set_names("12"); /* 3 names, and 2 texts of 4 shares */
+	assert_int_equal(text_write(inode, "new", 3, 1024, ALICE), 0);
+	inode->mode = S_IFREG | 0644;
+	assert_int_equal(content_spread(inode), -EDQUOT);
+	const struct inode *all[] = {inode, links[0], links[1]};
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		assert_int_equal(all[i]->text.count, 3);
+		assert_memory_equal(all[i]->text.bytes, "old", 3);
+		assert_int_equal(all[i]->mode, S_IFREG | 0600);
+	}
+	assert_int_equal(count_names(), 3);
 }
 
 #define LASTING_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
@@ -337,7 +428,8 @@ int main(void)
 		LASTING_TEST(test_maker),	  LASTING_TEST(test_foreign),
 		LASTING_TEST(test_queue),	  LASTING_TEST(test_no_setuid),
 		LASTING_TEST(test_times),	  LASTING_TEST(test_refused_open),
-		LASTING_TEST(test_restored_open),
+		LASTING_TEST(test_restored_open), LASTING_TEST(test_limit),
+		LASTING_TEST(test_room),	  LASTING_TEST(test_links),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
