@@ -10,6 +10,7 @@
 
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "files/lasting.h"
 #include "files/user.h"
 #include "journal/journal.h"
 
@@ -20,6 +21,17 @@ struct text_block {
 	size_t at; /* where it begins */
 	struct text_block *before;
 };
+
+off_t text_limit(const struct inode *inode)
+{
+	const struct lock_policy policy =
+		config_policy(inode->shard->filesystem->config, inode->path);
+	int64_t limit = config_text_limit(&policy);
+
+	if (inode->lasting != NULL && limit > lasting_text_limit(inode))
+		limit = lasting_text_limit(inode);
+	return limit;
+}
 
 blkcnt_t text_blocks(const struct text *text)
 {
@@ -166,8 +178,7 @@ static int check(const struct inode *inode, off_t size, uid_t *uid)
 	struct filesystem *filesystem = inode->shard->filesystem;
 	const struct text *text = &inode->text;
 
-	if (size < 0 || (size > (off_t)text->count &&
-			 size > config_policy(filesystem->config, inode->path).text_limit))
+	if (size < 0 || (size > (off_t)text->count && size > text_limit(inode)))
 		return -EFBIG;
 	size_t shares = user_shares_of_text((size_t)size);
 	size_t former = user_shares_of_text(text->count);
@@ -205,8 +216,10 @@ int text_write(struct inode *inode, const char *data, size_t bytes, off_t offset
 
 int text_set(struct inode *inode, const char *data, size_t bytes, uid_t uid)
 {
+	if (bytes == inode->text.count &&
+	    (bytes == 0 || memcmp(inode->text.bytes, data, bytes) == 0))
+		return 0;
 	int error = resize(inode, bytes, uid);
-
 	if (error == 0 && bytes > 0)
 		memcpy(inode->text.bytes, data, bytes);
 	if (error == 0)
