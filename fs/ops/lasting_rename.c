@@ -286,6 +286,8 @@ static void renamed(struct asking *asking)
 	if (error == -EEXIST && (asking->flags & RENAME_NOREPLACE) == 0 &&
 	    S_ISDIR(asking->made->mode))
 		error = -ENOTEMPTY;
+	if (error == -EMSGSIZE && asking->moved_count > 0)
+		error = -EXDEV; /* mv(1) then copies */
 	const struct inode *target =
 		parent != NULL ? inode_child(parent, asking->made->name) : NULL;
 	/* It may be another name of what is replaced that went in the same moment. */
