@@ -169,6 +169,9 @@ void config_reload(struct config *config, struct config *fresh,
 /* The policy of the lock at `path`. */
 struct lock_policy config_policy(const struct config *config, const char *path);
 
+/* Whether any directory is of STYLE_FILE. */
+bool config_has_files(const struct config *config);
+
 /* Whether any lock may have lock_policy.lock_delay_ms. */
 bool config_has_lock_delay(const struct config *config);
 
