@@ -425,6 +425,15 @@ size_t config_slashes_max(const struct config *config)
 	return max;
 }
 
+bool config_has_files(const struct config *config)
+{
+	for (size_t i = 0; i < config->section_count; i++) {
+		if (config->sections[i].policy.style == STYLE_FILE)
+			return true;
+	}
+	return false;
+}
+
 bool config_has_access(const struct config *config)
 {
 	struct lock_policy policy;

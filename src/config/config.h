@@ -178,6 +178,9 @@ struct lock_policy config_policy(const struct config *config, const char *path);
 /* lock_policy.text_limit, never CONFIG_AUTO. */
 int64_t config_text_limit(const struct lock_policy *policy);
 
+/* Whether any directory is of STYLE_FILE. */
+bool config_has_files(const struct config *config);
+
 /* Whether any lock may have lock_policy.lock_delay_ms. */
 bool config_has_lock_delay(const struct config *config);
 
