@@ -276,8 +276,7 @@ void asking_reply_entry(struct asking *asking, const struct inode *inode)
 
 void asking_reply_stale(struct asking *asking)
 {
-	looked_note_stale(asking->filesystem, asking->thread);
-	asking_reply(asking, ESTALE);
+	asking_reply(asking, -looked_stale(asking->filesystem, asking->thread));
 }
 
 void asking_reply_attr(struct asking *asking, const struct inode *inode)

@@ -48,8 +48,7 @@ static bool refuse_stale(fuse_req_t req, const struct inode *inode)
 {
 	if (has_name(inode) || !is_unsure(req, inode))
 		return false;
-	looked_note_stale(filesystem_of(req), fuse_req_ctx(req)->pid);
-	fuse_reply_err(req, ESTALE);
+	looked_refuse(req);
 	return true;
 }
 
