@@ -3,6 +3,7 @@
 # The Debian package, in a machine with a systemd of its own: built in a new Debian of the release $release, without errors for
 # its lintian, installed with what apt finds that it depends on, used as the documentation and the manual say, upgraded, removed.
 # Sourced by a test for each release, which says how it is called.
+export own_users=no # no daemon runs outside of that machine
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 # shellcheck source=machine.sh

@@ -50,14 +50,8 @@ connected() {
     grep -q '^session=connected' "$dir/$1/.dlockfs/status"
 }
 
-# children_of HOST: its warden, guards and writers.
 children_of() {
-    local process
-    for process in $(pgrep -x 'dlockfs-(warden|guard|writer)' || true); do
-        if tr '\0' '\n' <"/proc/$process/cmdline" | finds -xF "$dir/$1"; then
-            echo "$process"
-        fi
-    done 2>/dev/null
+    helpers_of "$1" 'warden|guard|writer'
 }
 
 # all_confined HOST USER CAPABILITIES CHILDREN
@@ -69,6 +63,8 @@ all_confined() {
         count=$((count + 1))
     done
     [ "$count" -ge 3 ] || fail "only $count threads: ZooKeeper's library has two"
+    expect_equal "what the status says" "uid=$2 call_filter=yes" \
+        "$(grep -E '^(uid|call_filter)=' "$dir/$1/.dlockfs/status" | paste -sd' ')"
     has_children() {
         [ "$(children_of "$1" | wc -l)" -eq "$2" ]
     }
