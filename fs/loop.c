@@ -36,6 +36,9 @@
 /* How often the log tells of a clock that is set again and again. */
 #define JUMPS_TOLD_MS 10000
 
+#define PATIENCES_IN_TIMEOUT   100
+#define WARDEN_PATIENCE_MIN_MS 10
+
 /* How long a stop waits for the writer (kernel/notifier_process.h), which a user can hold up for
  * ever. */
 #define STOP_LIMIT_MS 10000
@@ -121,7 +124,7 @@ int loop_init(struct loop *loop, struct filesystem *filesystem)
 		error = descriptors[i] >= 0 ? watch(loop, descriptors[i]) : 0;
 	if (error == 0)
 		error = watch_stores(loop);
-	warden_hurry(true);
+	warden_hurry(WARDEN_PATIENCE_MIN_MS);
 	if (error != 0)
 		loop_finish(loop);
 	return error;
@@ -131,7 +134,7 @@ void loop_finish(struct loop *loop)
 {
 	int *descriptors[] = {&loop->epoll, &loop->timer, &loop->signals};
 
-	warden_hurry(false);
+	warden_hurry(0);
 	for (size_t i = 0; i < 3; i++) {
 		if (*descriptors[i] >= 0)
 			close(*descriptors[i]);
@@ -290,6 +293,20 @@ static void ping(struct loop *loop, int64_t now_ms)
 	watchdog_advance(&loop->watchdog, shards_held_timeout(&filesystem->shards), now_ms);
 }
 
+/* The loop waits for the warden for less time than the guard gives a daemon that is late to fence,
+ * an 80th of the session (kernel/lease_watch.h). */
+static void limit_waiting(const struct loop *loop)
+{
+	int64_t timeout_ms = shards_held_timeout(&loop->filesystem->shards);
+	int64_t patience_ms = timeout_ms / PATIENCES_IN_TIMEOUT;
+
+	if (patience_ms > WARDEN_PATIENCE_MS)
+		patience_ms = WARDEN_PATIENCE_MS;
+	if (patience_ms < WARDEN_PATIENCE_MIN_MS)
+		patience_ms = WARDEN_PATIENCE_MIN_MS;
+	warden_hurry((int)patience_ms);
+}
+
 static void set_timer(struct loop *loop)
 {
 	const struct filesystem *filesystem = loop->filesystem;
@@ -398,6 +415,7 @@ int loop_run(struct loop *loop)
 		takeover_commit(filesystem, 0);
 		shards_tell_guard(&filesystem->shards);
 		ping(loop, now_ms); /* what has been granted just now needs a shorter limit */
+		limit_waiting(loop);
 		loop->has_lines = log_go_on();
 		if (has_to_stop(loop))
 			stop(loop);

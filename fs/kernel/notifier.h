@@ -7,7 +7,7 @@
  * orders that were not carried out; to carry one out twice does no harm.
  *
  * All functions are called on the loop's thread; none blocks but notifier_create() and
- * notifier_destroy().
+ * notifier_destroy(), and notifier_advance() for the warden (warden.h).
  */
 #ifndef DLOCKFS_KERNEL_NOTIFIER_H
 #define DLOCKFS_KERNEL_NOTIFIER_H

@@ -4,7 +4,7 @@
  * gets each signal once, however many locks it held. A process is known by a pidfd, and gets the
  * signal only if the user who has opened the file could send it by kill(2) now (kill_right.h).
  *
- * A round is one thread's. Nothing here blocks.
+ * A round is one thread's. Where there is a warden, it is waited for as kernel/warden.h says.
  */
 #ifndef DLOCKFS_KERNEL_SIGNAL_ROUND_H
 #define DLOCKFS_KERNEL_SIGNAL_ROUND_H

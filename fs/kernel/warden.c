@@ -41,7 +41,8 @@
 
 static struct {
 	int socket;
-	bool was_set, hurries;
+	bool was_set;
+	int patience_ms; /* of the loop; 0: it does not run */
 	uint64_t last_id;
 	uint64_t missed; /* the request whose answer nobody waits for any more; 0: there is none */
 	int64_t missed_ms;	  /* when that was asked */
@@ -65,10 +66,9 @@ gid_t warden_gid(void)
 	return warden.was_set ? 0 : getgid();
 }
 
-void warden_hurry(bool hurries)
+void warden_hurry(int patience_ms)
 {
-	warden.hurries = hurries;
-	warden.waited_us = 0;
+	warden.patience_ms = patience_ms;
 }
 
 bool warden_is_set(void)
@@ -116,15 +116,15 @@ static int find_limit_ms(enum warden_kind kind)
 {
 	int64_t now_us = histogram_now_us();
 
-	if (!warden.hurries)
+	if (warden.patience_ms == 0)
 		return CALM_LIMIT_MS;
-	if (kind == WARDEN_OPEN || kind == WARDEN_CHANNEL)
-		return WARDEN_RARE_MS;
+	if (kind == WARDEN_GUARD || kind == WARDEN_OPEN || kind == WARDEN_CHANNEL)
+		return WARDEN_PATIENCE_MS;
 	warden.waited_us -= (now_us - warden.at_us) / PARTS;
 	if (warden.waited_us < 0)
 		warden.waited_us = 0;
 	warden.at_us = now_us;
-	int64_t left_ms = WARDEN_PATIENCE_MS - warden.waited_us / 1000;
+	int64_t left_ms = warden.patience_ms - warden.waited_us / 1000;
 	return left_ms > 0 ? (int)left_ms : 0;
 }
 

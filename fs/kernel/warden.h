@@ -19,9 +19,9 @@
  * they have closed their sockets. It is the program of the first of them, and so WARDEN_FORMAT is
  * part of the saved state.
  *
- * A warden may be stopped, or starve. So the loop (warden_hurry()) waits for it for
- * WARDEN_PATIENCE_MS in all and for a tenth of the time at the most, answers that come at once left
- * out; for OPEN and CHANNEL, which are rare, for WARDEN_RARE_MS. Who asks for more, or asks a
+ * A warden may be stopped, or starve. So the loop waits for it for as long as it has said
+ * (warden_hurry()) in all, and for a tenth of the time, answers that come at once left out; for
+ * GUARD, OPEN and CHANNEL, which are rare, for WARDEN_PATIENCE_MS. Who asks for more, or asks a
  * warden that still owes an answer, gets -ETIMEDOUT at once, and goes on with what is right without
  * an answer:
  *
@@ -47,11 +47,7 @@
 #define WARDEN_DESCRIPTORS_MAX 6
 #define WARDEN_TEXT_BYTES      4096
 
-/* Of a session of 2 s, and servers give no shorter one as a rule, the guard waits an 80th for a
- * daemon that is late to fence, before it takes it for hung (lease_board.h); the service manager
- * waits an eighth (watchdog.h). */
-#define WARDEN_PATIENCE_MS 20
-#define WARDEN_RARE_MS	   200
+#define WARDEN_PATIENCE_MS 200
 
 enum warden_kind {
 	WARDEN_CALL,
@@ -107,8 +103,9 @@ void warden_dispatch(void);
 /* Whether there is a warden, or was one that has ended. */
 bool warden_is_set(void);
 
-/* From now on the loop runs, or no more: without it a request waits for five seconds. */
-void warden_hurry(bool hurries);
+/* How long the loop may wait from now on, at most WARDEN_PATIENCE_MS; 0: it does not run, and a
+ * request waits for five seconds. */
+void warden_hurry(int patience_ms);
 
 /* SILENT: it has owed an answer for a second. */
 enum warden_state { WARDEN_NONE, WARDEN_ANSWERS, WARDEN_SILENT, WARDEN_ENDED };

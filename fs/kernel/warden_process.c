@@ -119,6 +119,12 @@ static bool has_files(const struct warden *warden)
 	return found;
 }
 
+/* Nobody waits for the answer any more. */
+static bool is_late(const struct order *order)
+{
+	return order->request.until_ms <= clock_now_ms();
+}
+
 static void send_signal(struct warden *warden, const struct order *order, struct reply *reply)
 {
 	const struct warden_request *request = &order->request;
@@ -128,6 +134,8 @@ static void send_signal(struct warden *warden, const struct order *order, struct
 	else if (!is_of_process(order->descriptors[0], request->pid) ||
 		 (!descriptors_have_of(request->pid, warden->device) && !has_files(warden)))
 		reply->answer.result = -ESRCH; /* it holds nothing here any more */
+	else if (is_late(order)) /* as looking takes time: the guard may have sent it */
+		reply->answer.result = -ETIMEDOUT;
 	else
 		reply->answer.result = kill_right_send(request->user, order->descriptors[0],
 						       request->pid, request->signal);
@@ -224,7 +232,7 @@ static void make_channel(struct warden *warden, struct reply *reply)
 static void handle(struct warden *warden, const struct order *order, struct reply *reply)
 {
 	reply->answer.id = order->request.id;
-	if (order->request.until_ms <= clock_now_ms()) {
+	if (is_late(order)) {
 		reply->answer.result = -ETIMEDOUT;
 		return;
 	}

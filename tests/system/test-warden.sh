@@ -1,5 +1,5 @@
 #!/bin/bash
-# A warden that is stopped (SIGSTOP), and one that is killed, hold the daemon up for a fifth of a second at the most, once: others'
+# A warden that is stopped (SIGSTOP), and one that is killed, hold the daemon up for a moment at the most, once: others'
 # calls go on, the lease is kept for longer than a session lives, and who loses a lock is told by the guard, before another host is
 # granted, once. Status and log say so; one that goes on is asked again, and does nothing of what it was asked before.
 # shellcheck source=../functions.sh
