@@ -140,6 +140,12 @@ void inode_let_go(struct filesystem *filesystem, struct inode *inode);
 /* A file that exists but was never opened is idle from now on. */
 void inode_set_idle(struct filesystem *filesystem, struct inode *inode);
 
+/* The inode does not go as an idle one, until inode_set_idle(). */
+void inode_leave_idle(struct filesystem *filesystem, struct inode *inode);
+
+/* What the inode, which has a name, has of the shares of USER_NAMES of its maker. */
+size_t inode_shares(const struct inode *inode);
+
 /* The shares of USER_NAMES for a name in the directory. */
 size_t inode_name_shares(const struct inode *parent, const char *name);
 

@@ -297,6 +297,8 @@ static void renamed(struct asking *asking)
 	if (error == -EEXIST && (asking->flags & RENAME_NOREPLACE) == 0 &&
 	    S_ISDIR(asking->made->mode))
 		error = -ENOTEMPTY;
+	if (error == -EMSGSIZE && asking->moved_count > 0)
+		error = -EXDEV; /* mv(1) then copies */
 	const struct inode *target =
 		parent != NULL ? inode_child(parent, asking->made->name) : NULL;
 	/* It may be another name of what is replaced that went in the same moment. */
@@ -479,8 +481,12 @@ void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
 		fuse_reply_err(req, 0);
 		return;
 	}
+	if (target != NULL)
+		inode_leave_idle(filesystem, target);
 	if (error == 0)
 		error = lasting_prepare_copy(req, new_parent, new_name, source, &made_inode);
+	if (target != NULL)
+		inode_set_idle(filesystem, target);
 	if (error != 0) {
 		fuse_reply_err(req, -error);
 		return;
