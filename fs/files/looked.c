@@ -67,10 +67,11 @@ static struct looked *enter(struct filesystem *filesystem, pid_t thread)
 }
 
 /* Whether a call may send the request between its walk along the path and the last one about what
- * it has found there. */
+ * it has found there. truncate(2) asks for the capabilities of the file, until it is told once that
+ * no file has any (ENOSYS). */
 static bool is_of_walk(uint32_t opcode)
 {
-	return opcode == FUSE_LOOKUP || opcode == FUSE_GETATTR;
+	return opcode == FUSE_LOOKUP || opcode == FUSE_GETATTR || opcode == FUSE_GETXATTR;
 }
 
 /* Whether it may be the last one, about the inode. */
