@@ -76,7 +76,8 @@ plain_only="layers completion mutants quickstart manual documents unit-file benc
     record-fairness record-model record-model-hosts flock-n-hosts even-servers etcd-servers etcd-lease
     etcd-revoked etcd-revoked-late etcd-left-behind etcd-clocks zookeeper-clocks long-election stat-race background status-pause
     chaos-check programs-data run-again etcd-auth etcd-move-leader ipv6 hardening told-first store-back etcd-back
-    outages etcd-grpc-proxy exclusive-open-flock small-packets large-data local-sessions store-space both-vanish user-upgrade"
+    outages etcd-grpc-proxy exclusive-open-flock small-packets large-data local-sessions store-space both-vanish user-upgrade
+     program-texts files-suites"
 plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. One of them runs besides those that wait most of theirs, for servers and
@@ -91,7 +92,7 @@ packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeepe
     libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler libc-ares-dev openssl etcd-server etcd-client
     zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount iproute2 jq tmux
     ctdb e2fsprogs stress-ng mandoc systemd zsh fish
-    lockfile-progs procmail liblockfile-bin mutt emacs-nox gpg gpg-agent git nq libfile-nfslock-perl python3-filelock passwd dash logrotate cvs)
+    lockfile-progs procmail liblockfile-bin mutt emacs-nox gpg gpg-agent git nq libfile-nfslock-perl python3-filelock libpython3.11-testsuite passwd dash logrotate cvs)
 heavy_packages=(shellcheck build-essential debhelper lintian systemd-container mmdebstrap musl-tools
     clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind)
 for name in "${names[@]}" ${heavy:+"${heavy_tests[@]}"}; do

@@ -242,6 +242,12 @@ struct inode *inode_find(const struct inodes *inodes, fuse_ino_t node)
 	return inode;
 }
 
+struct inode *inode_find_directory(const struct inodes *inodes, fuse_ino_t node)
+{
+	struct inode *inode = inode_find(inodes, node);
+	return inode != NULL && (inode->parent != NULL || inode == inodes->root) ? inode : NULL;
+}
+
 struct inode *inode_child(struct inode *parent, const char *name)
 {
 	struct inode *inode;

@@ -218,7 +218,7 @@ int lasting_revoke(const struct inode *inode, const char *who)
 		return -EOPNOTSUPP;
 	if (lasting->maker_fd < 0)
 		return -ESRCH;
-	struct signal_round round = signal_round_begin();
+	struct signal_round round = signal_round_begin(inode->shard->filesystem->board);
 	int result =
 		signal_round_send(&round, lasting->maker_fd, lasting->maker, inode->maker, signal);
 	signal_round_end(&round);

@@ -10,6 +10,7 @@
 
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "files/lasting.h"
 #include "files/user.h"
 #include "journal/journal.h"
 
@@ -20,6 +21,17 @@ struct text_block {
 	size_t at; /* where it begins */
 	struct text_block *before;
 };
+
+off_t text_limit(const struct inode *inode)
+{
+	const struct lock_policy policy =
+		config_policy(inode->shard->filesystem->config, inode->path);
+	int64_t limit = config_text_limit(&policy);
+
+	if (inode->lasting != NULL && limit > lasting_text_limit(inode))
+		limit = lasting_text_limit(inode);
+	return limit;
+}
 
 blkcnt_t text_blocks(const struct text *text)
 {
@@ -163,9 +175,7 @@ void text_free(struct inode *inode)
 /* Whether the limit of the lock allows that length. */
 static bool is_too_long(const struct inode *inode, off_t size)
 {
-	return size < 0 ||
-	       (size > (off_t)inode->text.count &&
-		size > config_policy(inode->shard->filesystem->config, inode->path).text_limit);
+	return size < 0 || (size > (off_t)inode->text.count && size > text_limit(inode));
 }
 
 /* Whether the text may take that much of the account, and for which user: 0 or -EDQUOT. */
@@ -209,6 +219,9 @@ int text_write(struct inode *inode, const char *data, size_t bytes, off_t offset
 
 int text_set(struct inode *inode, const char *data, size_t bytes, uid_t uid)
 {
+	if (bytes == inode->text.count &&
+	    (bytes == 0 || memcmp(inode->text.bytes, data, bytes) == 0))
+		return 0;
 	int error = check(inode, bytes, &uid);
 
 	if (error == 0)

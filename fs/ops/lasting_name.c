@@ -38,7 +38,7 @@ bool lasting_stands(const struct inode *inode)
 
 static struct inode *parent_of(const struct asking *asking)
 {
-	return inode_find(&asking->filesystem->inodes, asking->parent);
+	return inode_find_directory(&asking->filesystem->inodes, asking->parent);
 }
 
 static void reply_entry(fuse_req_t req, const struct inode *inode)

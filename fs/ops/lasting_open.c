@@ -78,7 +78,7 @@ static void created(struct asking *asking)
 {
 	struct inode *inode = asking->made;
 	struct lasting_opening *opening = inode->lasting->opening;
-	struct inode *directory = inode_find(&asking->filesystem->inodes, asking->parent);
+	struct inode *directory = inode_find_directory(&asking->filesystem->inodes, asking->parent);
 	int error = asking->alter_error;
 
 	/* The process before may have made it, and have ended before it could tell. */

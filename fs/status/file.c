@@ -108,6 +108,20 @@ static void write_rights(FILE *out)
 		fprintf(out, "call_filter=%s\n", call_filter_is_set() ? "yes" : "no");
 }
 
+/* The process with root's rights: nothing where the daemon has these itself. */
+static void write_warden(FILE *out)
+{
+	static const char *const words[] = {
+		[WARDEN_ANSWERS] = "answers",
+		[WARDEN_SILENT] = "silent",
+		[WARDEN_ENDED] = "ended",
+	};
+	enum warden_state state = warden_state();
+
+	if (state != WARDEN_NONE)
+		fprintf(out, "warden=%s\n", words[state]);
+}
+
 /* A value that may have spaces. */
 static void write_line(FILE *out, const char *key, const char *text)
 {
@@ -187,6 +201,7 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 		filesystem->survives_kill && !state_journal_has_failed(filesystem->journal) ? "yes"
 											    : "no");
 	write_guard(filesystem, out);
+	write_warden(out);
 	for (size_t i = 1; i < filesystem->shards.count; i++) {
 		fputc('\n', out);
 		write_text(out, "prefix", filesystem->shards.list[i].prefix);

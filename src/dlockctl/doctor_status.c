@@ -335,6 +335,24 @@ static void check_rights(struct doctor *doctor, const char *status)
 			   "libseccomp, or the kernel has none; see the log of dlockfs");
 }
 
+/* Who has the rights of root that the daemon has given up. */
+static void check_warden(struct doctor *doctor, const char *status)
+{
+	char *warden = tree_value(status, "warden");
+
+	if (warden != NULL && strcmp(warden, "answers") == 0)
+		doctor_say(doctor, RESULT_OK, "warden", "it answers");
+	else if (warden != NULL)
+		doctor_say(doctor, RESULT_WARNING, "warden",
+			   "dlockfs-warden %s: the guard sends signals in its place; no key of "
+			   "root alone can be read, and no version takes over; %s",
+			   strcmp(warden, "ended") == 0 ? "has ended" : "does not answer",
+			   strcmp(warden, "ended") == 0
+				   ? "start dlockfs again (its service keeps all locks)"
+				   : "see whether it is stopped, or the host too busy");
+	free(warden);
+}
+
 void doctor_check_status(struct doctor *doctor, const struct probe *probe)
 {
 	if (!probe->file_answered) {
@@ -361,6 +379,7 @@ void doctor_check_status(struct doctor *doctor, const struct probe *probe)
 	check_brief_opens(doctor, probe->text);
 	check_rights(doctor, probe->text);
 	check_guard(doctor, probe->text);
+	check_warden(doctor, probe->text);
 	char *waits = tree_value(probe->text, "exclusive_open_waits");
 	if (waits != NULL && strcmp(waits, "no") == 0)
 		doctor_say(

@@ -52,7 +52,7 @@ for page in dlockfs.8 dlockctl.1 dlockfs.ini.5 mount.fuse.dlockfs.8; do
     inside test -e "/usr/share/man/man${page##*.}/$page.gz"
 done
 expect_equal "what systemd has against the unit" "" "$(inside systemd-analyze verify --man=no dlockfs.service 2>&1 | grep dlockfs || true)"
-inside systemd-analyze security --threshold=48 dlockfs.service >"$dir/security.out"
+inside systemd-analyze security --threshold=50 dlockfs.service >"$dir/security.out"
 
 # The guard's place is real in the service: its limit and its filter of system calls let it run before others. A machine without
 # CAP_SYS_RESOURCE gives no service what it asks for; there a capability stands for the limit.

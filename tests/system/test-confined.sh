@@ -13,7 +13,8 @@ start_zookeeper
 cp "$dlockfs" "$dir/dlockfs"
 dlockfs=$dir/dlockfs
 other=$(id -u daemon)
-(umask 077 && printf '%s\n' '[mount]' 'user = daemon' '[locks "told"]' 'on_lost = SIGTERM' >"$dir/user.ini")
+(umask 077 && printf '%s\n' '[mount]' 'user = daemon' 'directories = spool' '[locks "told"]' 'on_lost = SIGTERM' \
+    '[locks "spool"]' 'style = file' 'on_revoke = SIGTERM' >"$dir/user.ini")
 printf '%s\n' '[mount]' 'user = root' >"$dir/root.ini"
 
 # What root keeps: CAP_DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, KILL, LINUX_IMMUTABLE, IPC_LOCK, SYS_PTRACE, SYS_ADMIN, SYS_NICE,
@@ -136,6 +137,15 @@ time.sleep(1e6)' "$dir/user/told"
 expect told held
 "$dlockctl" --mount "$dir/user" break told --yes
 expect_status 143 finish told
+# Of one that has made a file, and has nothing open.
+start made setpriv --reuid=65534 --regid=65534 --clear-groups "$python" -c '
+import os, sys, time
+os.close(os.open(sys.argv[1], os.O_CREAT | os.O_EXCL))
+print("made", flush=True)
+time.sleep(1e6)' "$dir/user/spool/made"
+expect made made
+"$dlockctl" --mount "$dir/user" revoke spool/made
+expect_status 143 finish made
 printf '%s\n' '[locks]' 'text_limit = 3' >>"$dir/user.ini"
 send_signal user HUP
 wait_until "$deadline" grep -q 'has been read anew' "$dir/user.log"
