@@ -13,8 +13,8 @@
  *                 has locked through files of several users, they count for the first
  *   USER_NAMES    existing names that the user has made, even after chown(2), by the length of
  *                 their paths; and the texts in files that the user was the last to make longer,
- *                 or that came with the name: user_shares_of_text(). Once a name is gone, only open files count, as
- *                 USER_FILES, and their texts
+ *                 or that came with the name: user_shares_of_text(). Once a name is gone, only open
+ *                 files count, as USER_FILES, and their texts
  *
  * Each share is owned by what it stands for (struct parked, struct handle, struct inode and so on),
  * and is taken back when that is freed: so the counts are exact.

@@ -453,10 +453,16 @@ void lasting_fsync(fuse_req_t req, struct inode *inode)
 {
 	struct store_step steps[STORE_STEPS_MAX];
 	const struct inode *link = inode;
+	bool is_named = false, is_taken = false;
 	size_t count = 0;
 
-	if (!has_name(inode) && inode->lasting->next == inode) {
-		fuse_reply_err(req, inode->lasting->is_taken ? EIO : 0);
+	do {
+		is_named |= has_name(link);
+		is_taken |= link->lasting->is_taken;
+		link = link->lasting->next;
+	} while (link != inode);
+	if (!is_named) {
+		fuse_reply_err(req, is_taken ? EIO : 0);
 		return;
 	}
 	bool is_foreign = has_name(inode) && !inode->lasting->is_ours;

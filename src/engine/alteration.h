@@ -276,7 +276,7 @@ void lockfiles_resume(struct engine *engine);
 /* Reads that are to be sent. */
 void file_read_send(struct file_read *read);
 
-/* lockfile_save.c */
+/* lockfile_save.c. An alteration without steps is nothing that another process would go on with. */
 void lockfile_mark(struct lockfile *file);
 void alteration_mark(struct alteration *alteration);
 void lockfiles_mark_all(struct engine *engine);

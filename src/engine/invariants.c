@@ -288,7 +288,7 @@ static bool looks(const struct alteration *alteration)
 static void check_alteration(const struct alteration *alteration)
 {
 	const struct engine *engine = alteration->engine;
-	const char *path = alteration->steps[0].turn->path;
+	const char *path = alteration->count > 0 ? alteration->steps[0].turn->path : "";
 	bool first = has_turn(alteration);
 	bool idle = engine->session != STORE_CONNECTED || engine->retry_ms != INT64_MAX;
 

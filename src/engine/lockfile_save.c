@@ -54,7 +54,8 @@ void lockfiles_save(const struct engine *engine, FILE *out)
 	for (file = engine->lockfiles; file != NULL; file = file->hh.next)
 		save_lockfile(file, out);
 	DL_FOREACH (engine->alterations, alteration) {
-		save_alteration(alteration, out);
+		if (alteration->count > 0)
+			save_alteration(alteration, out);
 	}
 }
 
@@ -99,7 +100,7 @@ void lockfile_mark(struct lockfile *file)
 
 void alteration_mark(struct alteration *alteration)
 {
-	if (alteration->engine->journal != NULL)
+	if (alteration->engine->journal != NULL && alteration->count > 0)
 		state_journal_mark(alteration->engine->journal, &alteration->item,
 				   &alteration_kind);
 }

@@ -5,19 +5,16 @@ each, in their order: "ok", or the name of its errno.
 link OLD NEW; unlink PATH
 """
 
-import errno
 import os
 import sys
+
+from call_result import result
 
 calls = {"link": os.link, "unlink": os.unlink}
 
 
-def result(call, *arguments):
-    try:
-        calls[call](*arguments)
-        return "ok"
-    except OSError as error:
-        return errno.errorcode[error.errno]
+def made(call, *arguments):
+    return result(calls[call], *arguments)
 
 
 ready, go = os.pipe()
@@ -27,7 +24,7 @@ for text in " ".join(sys.argv[1:]).split(" -- "):
     if os.fork() == 0:
         os.close(go)
         os.read(ready, 1)
-        os.write(end, result(*text.split()).encode())
+        os.write(end, made(*text.split()).encode())
         os._exit(0)
     os.close(end)
     answers.append(answer)

@@ -5,18 +5,10 @@ Prints "open" when it has all of them. ORDERS is a FIFO, of a line each: "say N"
 its text; "write N TEXT" writes that at its start, and prints "ok" or the name of the errno.
 """
 
-import errno
 import os
 import sys
 
-
-def result(call, *arguments):
-    try:
-        call(*arguments)
-        return "ok"
-    except OSError as error:
-        return errno.errorcode[error.errno]
-
+from call_result import result
 
 files = [os.open(path, os.O_RDWR) for path in sys.argv[2:]]
 print("open", flush=True)

@@ -6,18 +6,11 @@ count FOLDER OWN TURNS COUNTER   a counter in a local file, behind a lock that i
                      renamed to `lock`; prints "done COUNT", how often the lock was taken
 """
 
-import errno
 import os
 import sys
 import time
 
-
-def result(call, *arguments):
-    try:
-        call(*arguments)
-        return "ok"
-    except OSError as error:
-        return errno.errorcode[error.errno]
+from call_result import result
 
 
 def expect(what, expected, found):

@@ -88,6 +88,7 @@ survives() {
 # kill_kept HOST: the daemon dies, and what was kept with it.
 kill_kept() {
     release "manager-$1"
+    send_signal "$1" KILL || true # that of the manager's end is cleared when the daemon becomes another user
     wait_until "$deadline" gone "$1"
 }
 

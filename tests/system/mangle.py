@@ -1,24 +1,13 @@
 #!/usr/bin/python3
 """A link to a server of ZooKeeper that changes its answers: mangle.py PORT HOST:PORT FOLDER
 
-Listens on 127.0.0.1:PORT and forwards to HOST:PORT. While FOLDER/what has the name of a change (CHANGES below), the
-answers that it fits are changed so; "random N" changes one byte of every seventh answer, in a sequence that N gives. FOLDER/done
-has a line for each answer that was changed. All connections end when FOLDER/break comes, which is taken away. Writes FOLDER/ready
-when it listens. With --list alone it prints the names.
+See mangled_link.py. The names of changes are those of CHANGES below; with --list alone it prints them.
 """
 
-import os
-import random
-import socket
 import struct
 import sys
-import threading
-import time
 
-folder = ""
-lock = threading.Lock()
-dice = {}
-connections = set()
+from mangled_link import note, receive, run, shuffle, wanted
 
 CREATE, DELETE, EXISTS, DATA, SET, ACL, CHILDREN, SYNC, PING = 1, 2, 3, 4, 5, 6, 8, 9, 11
 CHILDREN2, MULTI, CONTAINER = 12, 14, 19
@@ -131,41 +120,21 @@ CHANGES = {
 }
 
 
-def wanted():
-    try:
-        with open(os.path.join(folder, "what"), encoding="ascii") as file:
-            return file.read().strip()
-    except FileNotFoundError:
-        return ""
-
-
 def change(kind, answer):
     """What to send instead: packets, or numbers in the place of one's length."""
     what = wanted()
     changed = None
-    with lock:
-        if what.startswith("random"):
-            roll = dice.setdefault(what, random.Random(what))
-            if roll.randrange(7) == 0:
-                at = roll.randrange(len(answer))
-                changed = answer[:at] + bytes([roll.randrange(256)]) + answer[at + 1 :]
-        elif what and kind in CHANGES[what][0] and (kind in (BEGIN, EVENT) or answer[12:HEADER] == bytes(4)):
-            changed = CHANGES[what][1](answer)
-        if changed is None:
-            return (answer,)
-        with open(os.path.join(folder, "done"), "a", encoding="ascii") as file:
-            print(what, file=file)
+    if what in CHANGES and kind in CHANGES[what][0] and (kind in (BEGIN, EVENT) or answer[12:HEADER] == bytes(4)):
+        changed = CHANGES[what][1](answer)
+    if changed is None:
+        return (shuffle(answer) if answer else answer,)
+    note(what)
     return changed if isinstance(changed, tuple) else (changed,)
 
 
-def receive(source):
-    data = source.recv(4, socket.MSG_WAITALL)
-    if len(data) == 4:
-        length = struct.unpack(">i", data)[0]
-        data = source.recv(length, socket.MSG_WAITALL)
-        if len(data) == length:
-            return data
-    raise OSError("the end")
+def receive_packet(source):
+    (length,) = struct.unpack(">i", receive(source, 4))
+    return receive(source, length)
 
 
 def send(sink, *packets):
@@ -174,71 +143,25 @@ def send(sink, *packets):
 
 
 def forward_requests(client, server, kinds):
-    try:
-        send(server, receive(client))
-        while True:
-            request = receive(client)
-            xid, kind = struct.unpack(">ii", request[:8])
-            kinds[xid] = kind
-            send(server, request)
-    except OSError:
-        end(client)
-        end(server)
-
-
-def end(side):
-    try:
-        side.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
-
-
-def serve(client, target):
-    kinds = {-1: EVENT}
-    server = socket.create_connection(target)
-    for side in client, server:
-        side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connections.add(client)
-    threading.Thread(target=forward_requests, args=(client, server, kinds), daemon=True).start()
-    try:
-        send(client, *change(BEGIN, receive(server)))
-        while True:
-            answer = receive(server)
-            (xid,) = struct.unpack(">i", answer[:4])
-            kind = kinds.get(xid, 0) if xid < 0 else kinds.pop(xid, 0)
-            send(client, *change(kind, answer))
-    except OSError:
-        pass
-    connections.discard(client)
-    for side in client, server:
-        end(side)
-        side.close()
-
-
-def break_connections():
-    path = os.path.join(folder, "break")
+    send(server, receive_packet(client))
     while True:
-        time.sleep(0.02)
-        if os.path.exists(path):
-            for side in list(connections):
-                end(side)
-            os.unlink(path)
+        request = receive_packet(client)
+        xid, kind = struct.unpack(">ii", request[:8])
+        kinds[xid] = kind
+        send(server, request)
 
 
-def main(port, server, where):
-    global folder
-    folder = where
-    host, server_port = server.rsplit(":", 1)
-    listener = socket.create_server(("127.0.0.1", int(port)))
-    threading.Thread(target=break_connections, daemon=True).start()
-    with open(os.path.join(folder, "ready"), "w", encoding="ascii"):
-        pass
+def forward_answers(client, server, kinds):
+    kinds[-1] = EVENT
+    send(client, *change(BEGIN, receive_packet(server)))
     while True:
-        client, _ = listener.accept()
-        threading.Thread(target=serve, args=(client, (host, int(server_port))), daemon=True).start()
+        answer = receive_packet(server)
+        (xid,) = struct.unpack(">i", answer[:4])
+        kind = kinds.get(xid, 0) if xid < 0 else kinds.pop(xid, 0)
+        send(client, *change(kind, answer))
 
 
 if sys.argv[1:] == ["--list"]:
     print("\n".join(CHANGES))
 else:
-    main(*sys.argv[1:])
+    run(sys.argv[1:], forward_requests, forward_answers)

@@ -1,26 +1,16 @@
 #!/usr/bin/python3
 """A link to a server of etcd that changes its answers: mangle_etcd.py PORT HOST:PORT FOLDER
 
-Listens on 127.0.0.1:PORT and forwards to HOST:PORT. While FOLDER/what has the name of a change (CHANGES and FLOODS below), the
-answers that it fits are changed so, or followed by a flood; "random N" changes one byte of every seventh frame, in a sequence that N
-gives. FOLDER/done has a line for each answer that was changed. All connections end when FOLDER/break comes, which is taken away.
-Writes FOLDER/ready when it listens. With --list or --floods alone it prints the names.
+See mangled_link.py. The names of changes are those of CHANGES and FLOODS below; a flood is sent behind the answer. With --list or
+--floods alone it prints them.
 
 Only the frames of HTTP/2 and the prefix of gRPC are read. Headers pass as they are, as their compression has a state.
 """
 
-import os
-import random
-import socket
 import struct
 import sys
-import threading
-import time
 
-folder = ""
-lock = threading.Lock()
-dice = {}
-connections = set()
+from mangled_link import note, receive, run, shuffle, wanted
 
 # Frames of HTTP/2 (RFC 9113, section 6), and their flags.
 DATA, HEADERS, PRIORITY, RESET, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = range(10)
@@ -276,19 +266,6 @@ FLOOD_BEGINS = {
 }
 
 
-def wanted():
-    try:
-        with open(os.path.join(folder, "what"), encoding="ascii") as file:
-            return file.read().strip()
-    except FileNotFoundError:
-        return ""
-
-
-def note(what):
-    with lock, open(os.path.join(folder, "done"), "a", encoding="ascii") as file:
-        print(what, file=file)
-
-
 def change(kind, stream, payload):
     """What to send instead of the message or the trailers; None: as it is."""
     what = wanted()
@@ -305,21 +282,6 @@ def change(kind, stream, payload):
     return changed
 
 
-def shuffle(text):
-    """One byte of every seventh frame is another one."""
-    what = wanted()
-    if not what.startswith("random"):
-        return text
-    with lock:
-        roll = dice.setdefault(what, random.Random(what))
-        if roll.randrange(7) != 0:
-            return text
-        at = roll.randrange(len(text))
-        text = text[:at] + bytes([roll.randrange(256)]) + text[at + 1 :]
-    note(what)
-    return text
-
-
 def flood(client, stream):
     what = wanted()
     if what not in FLOODS:
@@ -330,13 +292,6 @@ def flood(client, stream):
     while wanted() == what:
         client.sendall(FLOODS[what](stream))
     raise OSError("the end of a flood")
-
-
-def receive(source, count):
-    text = source.recv(count, socket.MSG_WAITALL)
-    if len(text) != count:
-        raise OSError("the end")
-    return text
 
 
 def receive_frame(source):
@@ -365,83 +320,37 @@ def kind_of(request, is_stream):
 
 def forward_requests(client, server, kinds):
     requests = {}
-    try:
-        server.sendall(receive(client, 24))
-        while True:
-            text, kind, flags, stream, payload = receive_frame(client)
-            if kind == DATA and stream not in kinds:
-                requests[stream] = requests.get(stream, b"") + payload
-                message, _ = first_message(requests[stream])
-                if message is not None:
-                    kinds[stream] = kind_of(message, not flags & END_STREAM)
-                    del requests[stream]
-            server.sendall(text)
-    except OSError:
-        end(client)
-        end(server)
+    server.sendall(receive(client, 24))
+    while True:
+        text, kind, flags, stream, payload = receive_frame(client)
+        if kind == DATA and stream not in kinds:
+            requests[stream] = requests.get(stream, b"") + payload
+            message, _ = first_message(requests[stream])
+            if message is not None:
+                kinds[stream] = kind_of(message, not flags & END_STREAM)
+                del requests[stream]
+        server.sendall(text)
 
 
-def end(side):
-    try:
-        side.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
-
-
-def serve(client, target):
-    kinds, held = {}, {}
-    server = socket.create_connection(target)
-    for side in client, server:
-        side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connections.add(client)
-    threading.Thread(target=forward_requests, args=(client, server, kinds), daemon=True).start()
-    try:
-        while True:
-            text, kind, flags, stream, payload = receive_frame(server)
-            if kind == DATA and payload:
-                held[stream] = held.get(stream, b"") + payload
+def forward_answers(client, server, kinds):
+    held = {}
+    while True:
+        text, kind, flags, stream, payload = receive_frame(server)
+        if kind == DATA and payload:
+            held[stream] = held.get(stream, b"") + payload
+            message, held[stream] = first_message(held[stream])
+            while message is not None:
+                changed = change(kinds.get(stream, OTHER), stream, message)
+                client.sendall(shuffle(data(stream, prefixed(message))) if changed is None else changed)
+                flood(client, stream)
                 message, held[stream] = first_message(held[stream])
-                while message is not None:
-                    changed = change(kinds.get(stream, OTHER), stream, message)
-                    client.sendall(shuffle(data(stream, prefixed(message))) if changed is None else changed)
-                    flood(client, stream)
-                    message, held[stream] = first_message(held[stream])
-                text = frame(DATA, flags, stream) if flags & END_STREAM else b""
-            elif kind == HEADERS and flags & END_STREAM:
-                changed = change(TRAILERS, stream, payload)
-                text = shuffle(text) if changed is None else changed
-            else:
-                text = shuffle(text)
-            client.sendall(text)
-    except OSError:
-        pass
-    connections.discard(client)
-    for side in client, server:
-        end(side)
-        side.close()
-
-
-def break_connections():
-    path = os.path.join(folder, "break")
-    while True:
-        time.sleep(0.02)
-        if os.path.exists(path):
-            for side in list(connections):
-                end(side)
-            os.unlink(path)
-
-
-def main(port, server, where):
-    global folder
-    folder = where
-    host, server_port = server.rsplit(":", 1)
-    listener = socket.create_server(("127.0.0.1", int(port)))
-    threading.Thread(target=break_connections, daemon=True).start()
-    with open(os.path.join(folder, "ready"), "w", encoding="ascii"):
-        pass
-    while True:
-        client, _ = listener.accept()
-        threading.Thread(target=serve, args=(client, (host, int(server_port))), daemon=True).start()
+            text = frame(DATA, flags, stream) if flags & END_STREAM else b""
+        elif kind == HEADERS and flags & END_STREAM:
+            changed = change(TRAILERS, stream, payload)
+            text = shuffle(text) if changed is None else changed
+        else:
+            text = shuffle(text)
+        client.sendall(text)
 
 
 if sys.argv[1:] == ["--list"]:
@@ -449,4 +358,4 @@ if sys.argv[1:] == ["--list"]:
 elif sys.argv[1:] == ["--floods"]:
     print("\n".join(FLOODS))
 else:
-    main(*sys.argv[1:])
+    run(sys.argv[1:], forward_requests, forward_answers)

@@ -13,12 +13,13 @@ keep PATH           makes the file, prints "held", and stays; prints "signal NAM
 until PATH          prints the error of an exclusive create, and tries again until it succeeds: "made TIME"
 """
 
-import errno
 import os
 import select
 import signal
 import sys
 import time
+
+from call_result import result
 
 
 def now():
@@ -49,14 +50,6 @@ calls = {
     "cut": lambda path: os.close(os.open(path, os.O_WRONLY | os.O_TRUNC)),
     "fsync": lambda path: os.fsync(os.open(path, os.O_RDONLY)),
 }
-
-
-def result(call, *arguments):
-    try:
-        call(*arguments)
-        return "ok"
-    except OSError as error:
-        return errno.errorcode[error.errno]
 
 
 def make_many(folder, count):

@@ -10,7 +10,8 @@ WATCHDOG_USEC in the environment is WatchdogSec=, with WatchdogSignal=SIGKILL: t
 says nothing for so long. It may choose another limit for itself (WATCHDOG_USEC= in a message).
 
 SIGUSR1 is "systemctl restart" with RestartKillSignal=SIGUSR1; SIGTERM is "systemctl stop". When the service is down for good
-it prints what is still kept, and ends with the status of the last process. If it is killed the command is, too.
+it prints what is still kept, and ends with the status of the last process. If it is killed the command is, too, unless that has
+become another user.
 
 Prints "started", "ready", "keeps NAME", "drops NAME", "watchdog", "ended STATUS" as it happens, and at last "left" with names.
 """

@@ -29,7 +29,7 @@ PIDFD_SEND_SIGNAL = 424
 WRITE, SENDMSG = {"x86_64": (1, 46), "aarch64": (64, 211)}[os.uname().machine]
 MESSAGE = "=16xQQ"  # struct msghdr: where its parts are, and how many
 PART = "=QQ"  # struct iovec
-ORDER = "=IiIiQQ"  # struct warden_request: kind, process, user, signal, file
+ORDER = "=QqIiIiQQ"  # struct warden_request: number, limit, kind, process, user, signal, file
 WARDEN_SIGNAL = 2
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -63,7 +63,7 @@ def orders_signal(pid, address):
     if length != struct.calcsize(ORDER):
         return False
     order = peek(pid, start, ORDER)
-    return order[0] == WARDEN_SIGNAL and order[3] != 0
+    return order[2] == WARDEN_SIGNAL and order[5] != 0
 
 
 def wait(pid):

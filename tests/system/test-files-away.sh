@@ -42,7 +42,7 @@ at A bash -c '
     echo inner >dir/inner'
 at B bash -c 'echo "child of B" >"$0"' other/child
 says_at A "child of B" cat other/child
-holds files/removed files/replaced files/both1 files/only1
+holds files/removed files/replaced files/both1 files/only1 files/both2
 dies A
 at B bash -c '
     rm removed replaced only1 both1 both2 dir/inner
@@ -78,6 +78,7 @@ open_file "EIO removed of A" say 0
 open_file "EIO replaced of A" say 1
 open_file "EIO both1 of A" say 2
 open_file "ok only1 of A" say 3
+open_file "EIO both1 of A" say 4 # two open files of one content, without a name
 for number in 0 1 2; do
     open_file ok write "$number" written
 done

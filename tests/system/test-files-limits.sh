@@ -31,6 +31,8 @@ start_as() {
     start "$2" setpriv "--reuid=$1" "--regid=$1" --clear-groups -- "${@:3}"
 }
 
+for_others "$tests/system/call_result.py" >/dev/null # which the next one is in need of
+
 # calls_as USER-ID NAME CALL ARGUMENT...: a call of the user, in the mount of A.
 calls_as() {
     start_as "$1" "$2" env -C "$dir/A" "$python" -u "$(for_others "$tests/system/one_call.py")" "${@:3}"

@@ -4,12 +4,11 @@
 # grows nor spins nor fills the log, serves its other store meanwhile, and locks again as soon as the answers are right.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
+# shellcheck source=hostile.sh
+. "$tests/system/hostile.sh"
 
 start_etcd
-mkdir "$dir/mangle"
-port=$(free_port)
-start mangle "$python" "$tests/system/mangle_etcd.py" "$port" "$(etcd_address)" "$dir/mangle"
-wait_until "$deadline" test -e "$dir/mangle/ready"
+start_mangle "$tests/system/mangle_etcd.py" "$(etcd_address)"
 cat >"$dir/files.ini" <<END
 [mount]
 directories = spool other
@@ -21,22 +20,8 @@ url = etcd://$(etcd_address)/other
 style = file
 END
 start_dlockfs B --config "$dir/files.ini"
-start_dlockfs A --config "$dir/files.ini" --store "etcd://127.0.0.1:$port/dlockfs"
+start_dlockfs A --config "$dir/files.ini" --store "etcd://$link_address/dlockfs"
 start work "$python" "$tests/system/busy_hosts.py" "$dir/A" "$dir/B"
-
-lives() {
-    alive A || fail "the daemon has died of: $what"
-}
-
-# Lets the change be made until so many answers were changed; then the daemon is to work again.
-changed() { # TIMES
-    lives
-    [ "$(grep -cxF "$what" "$dir/mangle/done")" -ge "$1" ]
-}
-works() {
-    lives
-    timeout 4 flock "$dir/A/after" true
-}
 
 lines() {
     wc -l <"$dir/A.log"
@@ -47,19 +32,16 @@ memory_kb() {
 
 # suffer TIMES: and the other store is served meanwhile. Lines about the same are not written again and again.
 suffer() {
-    local begin lines
-    begin=$(now_ms) lines=$(lines)
-    echo "$what" >"$dir/mangle/new"
-    mv "$dir/mangle/new" "$dir/mangle/what"
-    touch "$dir/mangle/break"
+    local lines
+    lines=$(lines)
+    mangle_begin
     wait_until "$deadline" changed "$1"
     soon flock "$dir/A/other/meanwhile" true
     # As long as something was repeated without a pause.
     [[ " $repeated " != *" $what "* ]] || sleep 1
-    rm "$dir/mangle/what"
-    wait_until "$deadline" works
+    mangle_end "$1"
     lines=$(($(lines) - lines))
-    echo "$what: after $(($(now_ms) - begin)) ms, $lines lines, $(memory_kb) kB"
+    echo "$lines lines, $(memory_kb) kB"
     [ "$lines" -le 40 ] || fail "$lines lines of: $what"
 }
 
