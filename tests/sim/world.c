@@ -154,6 +154,8 @@ static void host_start(struct host *host)
 	host->clock_offset_ms = prng_below(&world->prng, 100000);
 	host->clock_drift =
 		prng_below(&world->prng, 2 * world->clock_drift + 1) - world->clock_drift;
+	if (world->fence_ms > 0)
+		host->clock_drift = -world->clock_drift;
 	memset(host->users, 0, sizeof(host->users));
 	memset(host->processes, 0, sizeof(host->processes));
 	host_forget_files(host);
@@ -795,6 +797,7 @@ void world_init(struct world *world, uint64_t seed, const struct faulty_rules *r
 	world_draw_ticks(world);
 	world_draw_machines(world);
 	world_draw_flaps(world);
+	world_draw_fences(world);
 	draw_delays(world);
 	world_draw_setbacks(world);
 	draw_unclaimed(world);

@@ -16,6 +16,7 @@
  *   world_machine.c  hosts whose clocks stand still, and that are told so
  *   world_restart.c  daemons that are killed, and those that go on after them
  *   world_setback.c  servers that are set back, unnoticed
+ *   world_fence.c    fences that take time
  *   world_told.c     claims that end though nobody has announced it
  *   world_files.c    lock files that outlive close
  *   world_check.c    what must be true after every step
@@ -169,8 +170,11 @@ struct host {
 	int64_t wake_ms;	 /* paused: when it goes on; else INT64_MAX */
 	int64_t clock_stands_ms; /* likewise: since when its clock stands still */
 	int64_t misled_ms; /* until then it may hold by a lease from before its clock stood still */
-	int64_t well_ms;   /* nothing has been wrong with it since then, */
-	bool well;	   /* nor is now */
+	int64_t lease_end_ms; /* of the lease that it had last */
+	int64_t fences_ms;    /* so long may the fences still take of the loss that is being told */
+	bool telling, fences_in_time;
+	int64_t well_ms;		      /* nothing has been wrong with it since then, */
+	bool well;			      /* nor is now */
 	int64_t clock_offset_ms, clock_drift; /* in 1/10000 */
 	struct user users[USERS_MAX];
 	struct process processes[PROCESSES_MAX];
@@ -307,6 +311,7 @@ struct world {
 	bool only_own;
 	bool flaps;	   /* its links do */
 	bool sets_back;	   /* its servers are */
+	int64_t fence_ms;  /* so long may all fences of one loss take */
 	bool ends_unasked; /* a claim is still to end in it that nobody takes away */
 	struct store *foreign;
 	struct foreign_claim {
@@ -342,7 +347,7 @@ int64_t host_clock(const struct host *host);
 /* world_lease.c: how the servers' clocks go. */
 void world_draw_ticks(struct world *world);
 void world_elect(struct world *world);
-void check_lease(const struct host *host);
+void check_lease(struct host *host);
 
 /* world_machine.c */
 
@@ -420,6 +425,11 @@ void world_break(struct world *world);
 
 /* A claim is taken away. What the view of its queue says is not good any more. */
 void world_break_claim(struct world *world, int lock, const struct view_claim *claim);
+
+/* world_fence.c: a holder is told, and the last one of a loss has been. */
+void world_draw_fences(struct world *world);
+void host_fence(struct host *host);
+void host_told(struct host *host);
 
 /* The user who has it now, or had it last, if that one is on the same life of its host. NULL: none
  * is. */
