@@ -291,6 +291,14 @@ static bool place_with_list(const struct claim *claim)
 	return lock->foreign_records_in_queue > 0 || claim_needs_news(claim);
 }
 
+/* Whether the answer is to begin an attention: for one that will wait for another host's claim,
+ * with nobody else in the queue. */
+static bool place_attends(const struct claim *claim)
+{
+	const struct lock *lock = claim->place.lock;
+	return claim->sent && lock->duel && !lock->attended;
+}
+
 void claim_place(struct claim *claim)
 {
 	struct lock *lock = claim->place.lock;
@@ -316,7 +324,11 @@ void claim_place(struct claim *claim)
 		engine_defer_beat(engine);
 	lock->placing++;
 	lock->placing_with_list += claim->sent;
-	engine_place(claim, data, claim->sent);
+	if (place_attends(claim)) {
+		lock->attended = true;
+		lock->attender = claim;
+	}
+	engine_place(claim, data, claim->sent, lock->attender == claim);
 	free(data);
 }
 

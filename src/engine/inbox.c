@@ -84,6 +84,17 @@ static void place_held_back(struct lock *lock, bool were_worn)
 	}
 }
 
+/* With the claim's place() an attention was asked for, which begins if there is a list; unless it
+ * has ended. */
+static void note_attention(struct claim *claim, bool is_listed)
+{
+	struct lock *lock = claim->place.lock;
+	if (lock->attender != claim)
+		return;
+	lock->attender = NULL;
+	lock->attended = lock->unchanged = is_listed;
+}
+
 static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
 		      int64_t after, const struct store_entry *entries, size_t count)
 {
@@ -93,6 +104,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	bool were_worn = lock->worn;
 
 	lock->placing_with_list -= claim->sent;
+	note_attention(claim, error == 0 && entries != NULL);
 	if (error != 0) {
 		place_failed(claim, error);
 	} else {
@@ -111,10 +123,12 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 		}
 		if (claim->wishes == NULL)
 			claim_withdraw(claim);
-		if (entries != NULL)
+		if (entries != NULL) {
 			queue_merge(lock, entries, count);
-		else if (!adjacent)
+			lock->duel = count == 2 && lock->foreign_in_queue == 1;
+		} else if (!adjacent) {
 			lock_list(lock);
+		}
 		handoffs_settle(lock);
 	}
 	lock->placing--; /* not before: who asks meanwhile comes behind those that had to wait */
@@ -206,11 +220,24 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	lock_finish(lock);
 }
 
+/* Claims that wait are to be shown to stand in another way. */
+static void end_attention(struct lock *lock)
+{
+	struct claim *claim;
+
+	lock->attended = lock->unchanged = false;
+	lock->attender = NULL;
+	CLAIMS_FOREACH (lock->queue.first, claim) {
+		if (claim->state == CLAIM_WAITING && claim->rivaled && !claim->overseen)
+			queue_judge(claim);
+	}
+}
+
 static void on_changed(void *context, void *tag)
 {
 	struct lock *lock = tag;
 
-	lock->attended = false;
+	end_attention(lock);
 	if (handoffs_want_attention(lock))
 		lock_list(lock);
 	lock_finish(lock);

@@ -43,7 +43,7 @@ struct outgoing {
 	enum operation operation;
 	void *tag;		 /* FILE: the ask, which has everything */
 	bool flag;		 /* PLACE: with a list; LIST: synced; WITHDRAW: with the marker */
-	bool attend;		 /* LIST */
+	bool attend;		 /* PLACE, LIST */
 	struct claim_name parts; /* PLACE */
 	int64_t order;		 /* WITHDRAW */
 	const struct store_proof *targets; /* what it is about, which is one thing unless PROVE */
@@ -86,8 +86,8 @@ static void transmit(struct engine *engine, const struct outgoing *outgoing)
 
 	switch (outgoing->operation) {
 	case OPERATION_PLACE:
-		ops->place(store, tag, target->path, &outgoing->parts, target->text,
-			   outgoing->flag);
+		ops->place(store, tag, target->path, &outgoing->parts, target->text, outgoing->flag,
+			   outgoing->attend ? ((struct claim *)tag)->place.lock : NULL);
 		break;
 	case OPERATION_LIST:
 		ops->list(store, tag, target->path, outgoing->flag, outgoing->attend);
@@ -221,13 +221,14 @@ void engine_forget_outgoing(struct engine *engine)
 
 /* The operations */
 
-void engine_place(struct claim *claim, const char *data, bool list)
+void engine_place(struct claim *claim, const char *data, bool list, bool attend)
 {
 	const struct store_proof target = {.path = claim->place.lock->path, .text = data};
 	send(claim->place.lock->engine, &(struct outgoing){
 						.operation = OPERATION_PLACE,
 						.tag = claim,
 						.flag = list,
+						.attend = attend,
 						.parts = claim->place.parts,
 						.targets = &target,
 						.count = 1,

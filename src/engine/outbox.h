@@ -11,7 +11,7 @@
 #include "engine/alteration.h"
 #include "engine/state.h"
 
-void engine_place(struct claim *claim, const char *data, bool list);
+void engine_place(struct claim *claim, const char *data, bool list, bool attend);
 void engine_list(struct lock *lock, bool sync, bool attend);
 void engine_amend(struct place *place, const char *data);
 void engine_watch(struct rival *rival);

@@ -68,7 +68,8 @@ static void lose_session(struct lock *lock)
 	char words[CLAIM_DATA_WHO_BYTES];
 
 	lock->unplaced = NULL;
-	lock->listing = lock->attended = false;
+	lock->listing = lock->attended = lock->unchanged = false;
+	lock->attender = NULL;
 	lock->placing = lock->placing_with_list = 0;
 	lock->missing = lock->taken_over = false;
 	lock->list_wanted = 0;

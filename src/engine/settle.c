@@ -158,11 +158,12 @@ static bool is_seen(struct lock *lock)
 }
 
 /* Whether it is known that the claim stood when the last rival that it has waited for went: what
- * took that one away may have taken this one before. If it was watched by then, that would have
- * been told before. Else asks for a list. */
+ * took that one away may have taken this one before. If it, or the queue, was watched by then, that
+ * would have been told before. Else asks for a list. */
 static bool is_shown(struct claim *claim)
 {
-	if (!claim->rivaled || claim->fresh || (claim->shown && claim->list_wanted == 0))
+	bool watched = claim->shown || claim->place.lock->unchanged;
+	if (!claim->rivaled || claim->fresh || (watched && claim->list_wanted == 0))
 		return true;
 	if (claim->list_wanted == 0)
 		claim->list_wanted = lock_list_anew(claim->place.lock);
@@ -251,6 +252,13 @@ static bool is_refused(struct claim *claim, const struct place *blocker)
 	       (rival == NULL || (!may_let_pass(rival, claim) && !grace_runs(claim)));
 }
 
+/* Whether there is no use in a watch of the claim: its queue is watched; or whether the rival
+ * stands at all is not answered yet, and if it does not, a list costs the same. */
+static bool needs_no_oversight(const struct claim *claim, const struct rival *rival)
+{
+	return claim->place.lock->unchanged || (rival->sent && rival->known == KNOWN_NOT);
+}
+
 static void settle_blocked(struct claim *claim, struct place *blocker)
 {
 	struct rival *rival = rival_of(blocker);
@@ -271,7 +279,7 @@ static void settle_blocked(struct claim *claim, struct place *blocker)
 	delay_prepare(claim);
 	if (rival != NULL) {
 		claim->rivaled = true;
-		if (!grace_runs(claim))
+		if (!grace_runs(claim) && !needs_no_oversight(claim, rival))
 			claim_oversee(claim);
 		rival_watch(rival);
 		look_ahead(claim, rival);

@@ -438,8 +438,11 @@ struct lock {
 	size_t anchored_in_queue;	 /* anybody's with an anchor */
 	struct handoff *handoffs;	 /* of claims not HELD, in the order of asking */
 	struct handoff *held_handoffs;
-	bool mixed;    /* the log has told of claims of another recipe */
-	bool attended; /* on_changed() will tell of the next change of the queue */
+	bool mixed;	/* the log has told of claims of another recipe */
+	bool attended;	/* on_changed() will tell of the next change of the queue; */
+	bool unchanged; /* and would have told of every one since a list that is known */
+	bool duel; /* the latest list that came with a claim had one rival's besides, and no more */
+	const struct claim *attender; /* whose place() asks for on_changed(); or NULL */
 	struct records *records;
 	size_t ranges;	    /* held by processes of this host */
 	size_t held_flocks; /* claims of flock or open that are HELD */

@@ -23,7 +23,8 @@
  *
  * And so is one that waits for another host's claim: what takes that one away may have taken this
  * one before, as servers that are wiped do. The store tells of both in their order, so who is
- * watched and was not told to be gone stands when the other one goes (settle.c).
+ * watched and was not told to be gone stands when the other one goes (settle.c). Where the whole
+ * queue is watched, and has not changed since it was listed, that tells the same.
  *
  * Loop thread only.
  */

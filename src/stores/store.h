@@ -145,8 +145,8 @@ struct store_events {
 	void (*on_listed)(void *context, void *tag, int error, const struct store_entry *entries,
 			  size_t count);
 
-	/* The queue that list() was asked to attend to may have changed since then: a claim has
-	 * come, or gone. */
+	/* The queue that list() or place() was asked to attend to may have changed since then: a
+	 * claim has come, or gone. */
 	void (*on_changed)(void *context, void *tag);
 
 	/* The data of a claim for which watch() was called, as text up to its first NUL: once when
@@ -293,9 +293,13 @@ struct store_ops {
 	 * In a store that other clients can see, a claim of CLAIM_CURATOR_ANY has a companion,
 	 * which comes and goes with it: place(), prove(), withdraw() and remove() treat the two as
 	 * one. The strings are copied; the name's order is not looked at. With `list` the event has
-	 * the queue, too, which costs no further round trip. */
+	 * the queue, too, which costs no further round trip. If it has, and `attention` is not
+	 * NULL, on_changed() comes once, with that as its tag, as list() has it; and it comes
+	 * before everything that is told of what happened after the change, but behind the end of a
+	 * claim that is the change. A store that cannot keep that order calls it before
+	 * on_placed(). */
 	void (*place)(struct store *store, void *tag, const char *path,
-		      const struct claim_name *name, const char *text, bool list);
+		      const struct claim_name *name, const char *text, bool list, void *attention);
 
 	/* Asks for the queue of `path`. With `sync` it shows everything that happened anywhere
 	 * before the call; without, everything that this session did and was told. If the queue is

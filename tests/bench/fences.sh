@@ -5,7 +5,8 @@
 #
 #     tests/bench/fences.sh [NUMBER...]      (1000 10000)
 #
-# "of CPU" is what these took of the processor; a turn also has what came after that. PROCESSES=N: so many hold them all (10).
+# "of CPU" is what these took of the processor, and "in calls" the part of that in the system calls which wake and signal, below
+# which nothing can come; a turn also has what came after that. PROCESSES=N: so many hold them all (10).
 # ON_LOST=SIGUSR1: without it no signals. TIMEOUT=SECONDS of the session (4). ROUNDS=N for another number than 3.
 # DLOCKFS_BUILD: the build folder of another version, for comparison; then FENCES is the folder with this one's programs.
 
@@ -17,7 +18,7 @@ programs=${FENCES:-$build/tests/bench}
 [ -n "${FENCES:-}" ] || ninja -C "$build" tests/bench/fences tests/bench/fences_trace.so >"$dir/build.log"
 start_etcd
 
-printf '%8s %10s %8s %10s %10s %10s %10s\n' locks processes signals "told ms" "of CPU" "turn ms" daemon
+printf '%8s %10s %8s %10s %10s %10s %10s %10s\n' locks processes signals "told ms" "of CPU" "in calls" "turn ms" daemon
 for number; do
     for ((round = 0; round < ${ROUNDS:-3}; round++)); do
         export FENCES_TRACE=$dir/trace
@@ -31,10 +32,11 @@ for number; do
         finish holders
         state=lives
         alive A || state=killed
-        [ -e "$dir/trace" ] || echo "0 0 0 0 0" >"$dir/trace" # killed in that turn
+        [ -e "$dir/trace" ] || echo "0 0 0 0 0 0" >"$dir/trace" # killed in that turn
         awk -v processes="${PROCESSES:-10}" -v number="$number" -v state=$state '{ signals += $2 }
-            $3 > told { told = $3; cpu = $4; turn = $5 }
-            END { printf "%8d %10d %8d %10.1f %10.1f %10.1f %10s\n", number, processes, signals, told / 1000, cpu / 1000, turn / 1000, state }' \
+            $3 > told { told = $3; cpu = $4; turn = $5; calls = $6 }
+            END { printf "%8d %10d %8d %10.1f %10.1f %10.1f %10.1f %10s\n", number, processes, signals, told / 1000, cpu / 1000,
+                calls / 1000, turn / 1000, state }' \
             "$dir/trace"
         if [ $state = lives ]; then
             stop_dlockfs A

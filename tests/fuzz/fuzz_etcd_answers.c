@@ -162,7 +162,7 @@ static void ask(struct input *in, struct store *store)
 	case 0:
 	case 1:
 	case 2:
-		ops->place(store, &tag, "a/b", &name, "kind=flock", input_take(in) % 2);
+		ops->place(store, &tag, "a/b", &name, "kind=flock", input_take(in) % 2, NULL);
 		break;
 	case 3:
 		ops->list(store, &tag, "a/b", true, input_take(in) % 2);

@@ -319,7 +319,7 @@ static void let_rival_claim(struct world *world)
 	if (world->claim_count == RIVALS)
 		return;
 	strcpy(world->rival_path, paths[take(world) % 5]);
-	world->rival->ops->place(world->rival, NULL, world->rival_path, &name, text, false);
+	world->rival->ops->place(world->rival, NULL, world->rival_path, &name, text, false, NULL);
 	world->rival->ops->dispatch(world->rival);
 }
 

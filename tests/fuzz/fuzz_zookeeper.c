@@ -489,9 +489,9 @@ static void ask(void)
 
 	asked = true;
 	ops->list(store, tag++, "job", true, true);
-	ops->place(store, tag++, "job", &name, "text", true);
+	ops->place(store, tag++, "job", &name, "text", true, NULL);
 	name.recipe = CLAIM_CURATOR_ANY;
-	ops->place(store, tag++, "job/below", &name, "text", true);
+	ops->place(store, tag++, "job/below", &name, "text", true, NULL);
 	ops->watch(store, tag++, "job", claim);
 	ops->amend(store, tag++, "job", claim, "text", 1);
 	ops->mark(store, tag++, "job", claim, "text");

@@ -28,13 +28,13 @@ static void answer_reset_at_notice(struct faulty *faulty, struct item *item)
 	faulty->news->prev->at_ms = INT64_MAX;
 }
 
-/* The list that asked for the attention is answered otherwise: the client does not know of it. */
+/* What asked for the attention is answered otherwise: the client does not know of it. */
 static bool is_unknown(const struct faulty *faulty, const struct item *attention)
 {
 	const struct item *item;
 
 	DL_FOREACH (faulty->news, item)
-		if (item->kind == ITEM_LIST && item->attention == attention->attention)
+		if (item->kind != ITEM_ATTEND && item->attention == attention->attention)
 			return item->error == -ECONNRESET;
 	return false;
 }

@@ -56,8 +56,8 @@ struct item {
 	/* list of place(), sync of list(), marker of withdraw(), a watch or an attention only a
 	 * stale server knows of; CHANGED: the client knows that there is new data */
 	bool flag;
-	bool attend;	    /* of list() */
-	uint64_t attention; /* the number of an attention, and of the list; 0: no attention */
+	void *attend;	    /* of list(), place(): the tag of the attention; NULL: there is none */
+	uint64_t attention; /* its number, also of what has asked for it; 0: no attention */
 
 	/* ALTER, FILE, FILES: */
 	struct store_step *steps;

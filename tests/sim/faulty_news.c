@@ -48,7 +48,7 @@ static void tell_by_lock(struct faulty *faulty, struct item *item)
 	tell_alone(faulty, item);
 	if (item->kind == ITEM_ATTEND) {
 		DL_FOREACH (faulty->news, list)
-			if (list->kind == ITEM_LIST && list->attention == item->attention)
+			if (list->kind != ITEM_ATTEND && list->attention == item->attention)
 				since_ms = list->at_ms;
 	} else if (item->kind == ITEM_CHANGED ||
 		   (item->kind == ITEM_WATCH && item->sure_at_ms != INT64_MAX)) {

@@ -40,6 +40,28 @@ static void on_session(void *context, enum store_session told, int64_t timeout_m
 	/* It is faulty_connection.c that tells of sessions. */
 }
 
+/* A list was not shown: nobody hears of the attention that came with it. */
+static void forget_attention(struct session *session, uint64_t number)
+{
+	struct item *item;
+
+	DL_FOREACH (session->watching, item)
+		item->answered |= item->kind == ITEM_ATTEND && item->attention == number;
+}
+
+/* What else the item asks for, if somebody is going to hear its answer; NULL: nothing. */
+static struct item *attention_of(struct session *session, struct item *asks)
+{
+	struct item *item;
+
+	if (asks->attend == NULL || asks->answered)
+		return NULL;
+	item = item_create(session, ITEM_ATTEND, asks->attend);
+	item->path = copy_text(asks->path);
+	item->attention = asks->attention = ++session->attentions;
+	return item;
+}
+
 static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
 		      int64_t after, const struct store_entry *entries, size_t count)
 {
@@ -57,6 +79,8 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	item->after = after;
 	if (entries != NULL && !prng_chance(settings->prng, settings->unlisted_percent))
 		show_queue(item, entries, count);
+	else if (item->attention != 0)
+		forget_attention(session, item->attention);
 }
 
 /* Whether the queue is still what the stale server said. */
@@ -427,17 +451,17 @@ void session_keep_up(struct session *session)
 	catch_up(session);
 }
 
-/* What else the list asks for, if somebody is going to hear its answer; NULL: nothing. */
-static struct item *attention_of(struct session *session, struct item *list)
+/* Where watches do not tell in the order of the service, the attention to what is placed ends at
+ * once (faulty_deliver.c). */
+static void arrive_place(struct session *session, struct item *item)
 {
-	struct item *item;
+	bool in_order = !session->settings->rules->by_lock;
+	struct item *attention = in_order ? attention_of(session, item) : NULL;
 
-	if (!list->attend || list->answered)
-		return NULL;
-	item = item_create(session, ITEM_ATTEND, list->tag);
-	item->path = copy_text(list->path);
-	item->attention = list->attention = ++session->attentions;
-	return item;
+	if (attention != NULL)
+		DL_APPEND(session->watching, attention);
+	session->inner->ops->place(session->inner, item, item->path, &item->claim, item->text,
+				   item->flag, attention);
 }
 
 static void arrive_list(struct session *session, struct item *item)
@@ -523,8 +547,7 @@ void session_arrive(struct session *session, struct item *item)
 	case ITEM_KEEP:
 		abort();
 	case ITEM_PLACE:
-		inner->place(session->inner, item, item->path, &item->claim, item->text,
-			     item->flag);
+		arrive_place(session, item);
 		break;
 	case ITEM_LIST:
 		arrive_list(session, item);

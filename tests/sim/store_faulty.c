@@ -197,13 +197,14 @@ bool store_faulty_is_cut_off(const struct store *store)
 /* The table. */
 
 static void on_place(struct store *store, void *tag, const char *path,
-		     const struct claim_name *name, const char *text, bool list)
+		     const struct claim_name *name, const char *text, bool list, void *attention)
 {
 	struct item *item = faulty_operation(store, ITEM_PLACE, tag, path, NULL);
 
 	item->claim = *name;
 	item->text = copy_text(text);
 	item->flag = list;
+	item->attend = attention;
 	faulty_send(faulty_of(store), item);
 }
 
@@ -212,7 +213,7 @@ static void on_list(struct store *store, void *tag, const char *path, bool sync,
 	struct item *item = faulty_operation(store, ITEM_LIST, tag, path, NULL);
 
 	item->flag = sync;
-	item->attend = attend;
+	item->attend = attend ? tag : NULL;
 	faulty_send(faulty_of(store), item);
 }
 

@@ -557,7 +557,7 @@ static void foreign_act(struct world *world)
 		claim->lock = (int)prng_below(&world->prng, world->locks_count);
 		name.mode = prng_chance(&world->prng, 50) ? CLAIM_EXCLUSIVE : CLAIM_SHARED;
 		world->foreign->ops->place(world->foreign, claim, world_lock(claim->lock), &name,
-					   "", false);
+					   "", false, NULL);
 	}
 	world->foreign->ops->dispatch(world->foreign);
 }

@@ -6,6 +6,7 @@ The sessions are to be so long that no heartbeat or ping, or only a few, fall in
 """
 
 import fcntl
+import itertools
 import os
 import queue
 import sys
@@ -161,6 +162,33 @@ def hosts_in_turn(hosts, length):
     line.end()
 
 
+def two_in_turn():
+    """Each of two hosts queues again behind the other one as soon as it has released."""
+    name, hosts = "to-and-fro", itertools.cycle("AB")
+    opened = [open(f"{mounts[host]}/{name}", "a") for host in "AB"]
+    for file in opened:  # what is known of a lock is kept as long as a file is open with which it was locked
+        fcntl.flock(file, fcntl.LOCK_EX)
+        fcntl.flock(file, fcntl.LOCK_UN)
+    wait_counts(claims=0)
+    line = Line(name)
+    line.join("B")
+    wait_counts(claims=2)
+
+    def turn():
+        line.hand_over()
+        line.join(next(hosts))
+
+    for _ in "ABAB":  # a host that has met one other one expects no more
+        turn()
+        wait_counts(claims=2)
+    # create, list, a watch, delete: the list attends to the queue, so nobody's own claim is watched
+    expect("a turn of two hosts", turn, TIMES, claims=0, requests=4, events=1)
+    line.end()
+    for file in opened:
+        file.close()
+
+
+two_in_turn()
 for length in 20, 100, 1000:
     waiters_of_another_host(waiters_of_one_host(length), length)
 for length in 10, 100:

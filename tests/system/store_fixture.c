@@ -272,7 +272,7 @@ void send_place(struct host *host, struct call *call, const char *path, uint32_t
 	struct claim_name name = claim_of(number, mode);
 
 	memset(call, 0, sizeof(*call));
-	host->store->ops->place(host->store, call, path, &name, "host=test\n", list);
+	host->store->ops->place(host->store, call, path, &name, "host=test\n", list, NULL);
 	memset(&name, 0xff, sizeof(name)); /* it is not looked at any more */
 }
 

@@ -72,7 +72,7 @@ static void test_spans(void **state)
 
 	name.record = true;
 	name.span = (struct claim_span){100, 199};
-	a->store->ops->place(a->store, &first, "spans", &name, "", true);
+	a->store->ops->place(a->store, &first, "spans", &name, "", true, NULL);
 	name.id.number = UINT32_MAX;
 	name.id.owner = CLAIM_OWNERS - 1;
 	name.mode = CLAIM_SHARED;
@@ -81,7 +81,7 @@ static void test_spans(void **state)
 	name.anchor = claim_name_order(INT32_MIN);
 	name.anchor_span = (struct claim_span){INT64_MAX, INT64_MAX};
 	name.order = -1; /* not looked at */
-	a->store->ops->place(a->store, &second, "spans", &name, "", true);
+	a->store->ops->place(a->store, &second, "spans", &name, "", true, NULL);
 	WAIT_FOR(second.times);
 	assert_int_equal(first.error | second.error, 0);
 	assert_true(second.order > first.order);

@@ -34,6 +34,16 @@ queued_again() {
     release "holder-$1-$scheme" "waiter-$1-$scheme"
 }
 
+# What a host knows of a lock is kept as long as a file is open with which it was locked.
+keep_open='
+import fcntl, signal, sys
+file = open(sys.argv[1], "a")
+fcntl.flock(file, fcntl.LOCK_EX)
+fcntl.flock(file, fcntl.LOCK_UN)
+print("open")
+signal.pause()
+'
+
 # vanish: a host waits for another one's lock, and the queue is emptied behind its back.
 vanish() {
     local host
@@ -55,6 +65,19 @@ vanish() {
     empty_queue away
     awake "B-$scheme"
     queued_again away
+
+    # The host has met this one other host, and watches the queue as a whole.
+    start "opened-$scheme" "$python" -u -c "$keep_open" "$dir/B-$scheme/turns"
+    expect "opened-$scheme" open
+    wait_for_holder turns
+    release "holder-turns-$scheme" "waiter-turns-$scheme"
+    wait_claims turns 0
+    wait_for_holder turns
+    suspend "B-$scheme"
+    empty_queue turns
+    awake "B-$scheme"
+    queued_again turns
+    release "opened-$scheme"
     if grep 'session.*lost\|lost.*session\|giving it up' "$dir/B-$scheme.log"; then
         fail "a session was lost"
     fi

@@ -12,7 +12,7 @@ static void send_place_pair(struct host *host, struct call *call, const char *pa
 
 	memset(call, 0, sizeof(*call));
 	name.recipe = CLAIM_CURATOR_ANY;
-	host->store->ops->place(host->store, call, path, &name, "", true);
+	host->store->ops->place(host->store, call, path, &name, "", true, NULL);
 }
 
 static void place_pair(struct host *host, struct call *call, const char *path, uint32_t number,

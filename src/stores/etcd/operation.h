@@ -99,6 +99,7 @@ struct operation {
 	bool marked;		 /* withdraw(): with the marker */
 	int64_t lease;		 /* write(): of the claim */
 	struct claim_name parts; /* place() */
+	void *attention;	 /* of place(); or NULL */
 	unsigned retries;
 	/* look() */
 	struct etcd_key next_page;
@@ -455,7 +456,7 @@ void etcd_names_free(struct operation *operation);
 /* The others */
 
 void etcd_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
-		const char *text, bool list);
+		const char *text, bool list, void *attention);
 void etcd_amend(struct store *base, void *tag, const char *path, const char *name, const char *text,
 		uint32_t version);
 void etcd_mark(struct store *base, void *tag, const char *path, const char *name, const char *text);

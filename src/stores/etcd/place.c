@@ -216,6 +216,9 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 	after = created_before(found, revision);
 	marked = etcd_queue_latest_marked(operation,
 					  etcd_transaction_found(answer, operation->step + 3));
+	/* Watches that end by one revision tell of that in any order. */
+	if (queue.entries && operation->attention)
+		store->events->on_changed(store->context, operation->attention);
 	store->events->on_placed(store->context, operation->tag, 0, name, revision,
 				 marked > after ? marked : after, queue.entries, queue.count);
 	etcd_queue_free(&queue);
@@ -223,7 +226,7 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 }
 
 void etcd_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
-		const char *text, bool list)
+		const char *text, bool list, void *attention)
 {
 	struct store_etcd *store = store_etcd_from(base);
 	struct operation *operation = etcd_operation_create(store, STORE_PLACE, tag, path, NULL);
@@ -241,6 +244,7 @@ void etcd_place(struct store *base, void *tag, const char *path, const struct cl
 	}
 	store->claims_session = name->id.session;
 	operation->list = list;
+	operation->attention = attention;
 	operation->doing = "cannot place a claim of";
 	operation->say = say_place;
 	operation->send = etcd_batches_add;

@@ -81,8 +81,20 @@ static struct answer *answer_create(struct local_store *store, enum answer_kind 
 	return answer;
 }
 
+static void attend_to(struct local_store *store, void *tag, struct queue *queue)
+{
+	struct answer *attention = answer_create(store, ANSWER_ATTENDED, tag);
+
+	if (attention == NULL)
+		return;
+	if (queue != NULL && !queue_is_empty(queue))
+		attention_start(attention, queue);
+	else
+		answer_queue(attention);
+}
+
 static void on_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
-		     const char *text, bool list)
+		     const char *text, bool list, void *attention)
 {
 	struct local_store *store = local_store(base);
 	struct answer *answer = answer_create(store, ANSWER_PLACED, tag);
@@ -105,13 +117,14 @@ static void on_place(struct store *base, void *tag, const char *path, const stru
 			queue_remove_if_empty(queue);
 	}
 	answer_queue(answer);
+	if (attention != NULL && answer->snapshot != NULL)
+		attend_to(store, attention, queue);
 }
 
 static void on_list(struct store *base, void *tag, const char *path, bool sync, bool attend)
 {
 	struct local_store *store = local_store(base);
 	struct answer *answer = answer_create(store, ANSWER_LISTED, tag);
-	struct answer *attention;
 	struct queue *queue;
 
 	if (answer == NULL)
@@ -121,15 +134,8 @@ static void on_list(struct store *base, void *tag, const char *path, bool sync, 
 	if (queue != NULL && !queue_is_empty(queue) && answer->snapshot == NULL)
 		answer->error = -EIO;
 	answer_queue(answer);
-	if (!attend || answer->error < 0)
-		return;
-	attention = answer_create(store, ANSWER_ATTENDED, tag);
-	if (attention == NULL)
-		return;
-	if (queue != NULL && !queue_is_empty(queue))
-		attention_start(attention, queue);
-	else
-		answer_queue(attention);
+	if (attend && answer->error == 0)
+		attend_to(store, tag, queue);
 }
 
 static void on_watch(struct store *base, void *tag, const char *path, const char *name)

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * list() of the ZooKeeper store, and the attention to a listed queue: a watch on the children of
- * the lock's znode. These watches, too, are taken from the client when the connection is lost (see
- * watch.c), which counts as a change.
+ * list() of the ZooKeeper store, and the attention to a queue that was listed, by that or by
+ * place(): a watch on the children of the lock's znode. These watches, too, are taken from the
+ * client when the connection is lost (see watch.c), which counts as a change.
+ *
+ * A server reports that a znode is deleted to who watches that before it reports the change of its
+ * parent's children (DataTree.deleteNode), on the one connection: so a claim's end comes before
+ * on_changed().
  *
  * Everything runs on the loop's thread, except the callbacks under "Answers", which run on
  * ZooKeeper's.
@@ -45,12 +49,16 @@ static void on_event(zhandle_t *handle, int type, int state, const char *path, v
 
 /* The loop's thread */
 
+int zookeeper_ask_queue(struct operation *operation, const char *path, bool attend)
+{
+	return zoo_awget_children2(operation->store->handle, path, attend ? on_event : NULL,
+				   operation->session, operation_on_children, operation);
+}
+
 static void request_list(struct operation *operation)
 {
 	operation_made(operation,
-		       zoo_awget_children2(operation->store->handle, operation->path,
-					   operation->attend ? on_event : NULL, operation->session,
-					   operation_on_children, operation),
+		       zookeeper_ask_queue(operation, operation->path, operation->attend),
 		       &operation->list_code);
 }
 
@@ -68,7 +76,7 @@ static void send_synced_list(struct operation *operation)
 	request_list(operation);
 }
 
-static void add_attention(struct operation *operation)
+void zookeeper_attend(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
 	struct operation *first;
@@ -110,7 +118,7 @@ static void conclude_list(struct operation *operation)
 	free(entries);
 	if (operation->attend && !error && operation->generation == store->generation) {
 		if (code == ZOK) {
-			add_attention(operation);
+			zookeeper_attend(operation);
 			return;
 		}
 		store->events->on_changed(store->context, operation->tag);

@@ -97,6 +97,7 @@ struct operation {
 
 	/* place() */
 	bool list;
+	void *attention; /* or NULL */
 	unsigned retries;
 	unsigned containers; /* how many containers to create with it: the lock's own, and some
 				above it */
@@ -135,7 +136,7 @@ struct operation {
 	bool watched;	/* it was set up at least once */
 	bool unclaimed; /* the watched znode is no claim, which was reported */
 
-	/* watch(), once it is set up, and list() while its queue is attended to */
+	/* watch(), once it is set up, and list() and place() while their queue is attended to */
 	UT_hash_handle hh;
 	struct operation *same; /* more of the same path, or more watches that are lost */
 };
@@ -343,7 +344,7 @@ bool operation_add_marker(struct operation *operation, const char *path, const c
 
 /* place() of the table. */
 void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
-		     const char *text, bool list);
+		     const char *text, bool list, void *attention);
 
 /* place.c: how many levels there are above the znode; and creates so many of them, the lowest ones,
  * where they are missing: containers but for the root and what is above it. Makes as many requests;
@@ -380,6 +381,14 @@ void zookeeper_space(const struct store *base, struct store_space *ret);
 /* Each at the end of the store. */
 void zookeeper_idle_free(struct store_zookeeper *store);
 void zookeeper_above_free(struct store_zookeeper *store);
+
+/* Asks for the children of a lock's znode; with `attend` the session hears of their next change.
+ * Returns what the client library does. */
+int zookeeper_ask_queue(struct operation *operation, const char *path, bool attend);
+
+/* The operation has the answer to that, for the lock's znode that its path is, and is over but for
+ * reporting the change. */
+void zookeeper_attend(struct operation *operation);
 
 /* MESSAGE_QUEUE: reports the change to those who attend to the queue. */
 void zookeeper_deliver_change(struct store_zookeeper *store, struct zookeeper_message *message);

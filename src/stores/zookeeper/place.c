@@ -162,8 +162,7 @@ static void ask_queue(struct operation *operation)
 	int code = ZSYSTEMERROR;
 
 	if (lock)
-		code = zoo_aget_children2(operation->store->handle, lock, 0, operation_on_children,
-					  operation);
+		code = zookeeper_ask_queue(operation, lock, operation->attention != NULL);
 	operation_made(operation, code, &operation->list_code);
 	free(lock);
 }
@@ -224,12 +223,21 @@ static struct store_entry *parse_queue(struct operation *operation, size_t *ret_
 	return entries;
 }
 
+/* The claim is placed, and its queue was listed. */
+static void attend(struct operation *operation)
+{
+	*operation_cut(operation->path, 1) = '\0';
+	operation->tag = operation->attention;
+	zookeeper_attend(operation);
+}
+
 static void conclude_place(struct operation *operation)
 {
 	const struct store_events *events = operation->store->events;
 	struct store_entry *entries = NULL;
 	char name[CLAIM_NAME_BYTES];
 	size_t count = 0;
+	bool attends;
 	int error;
 
 	if (operation->put_off) {
@@ -260,12 +268,21 @@ static void conclude_place(struct operation *operation)
 	if (!error && operation->containers > 0)
 		operation->store->trouble = NULL;
 	operation_note_end(operation, error);
+	attends = operation->attention && entries;
+	/* The end of a companion, which nobody watches, would be reported first. */
+	if (attends && operation->pair) {
+		events->on_changed(operation->store->context, operation->attention);
+		attends = false;
+	}
 	events->on_placed(operation->store->context, operation->tag, error, error ? NULL : name,
 			  operation->order,
 			  claim_name_order_before(operation->order, operation->pair ? 2 : 1),
 			  entries, count);
 	free(entries);
-	operation_release(operation);
+	if (attends && operation->generation == operation->store->generation)
+		attend(operation);
+	else
+		operation_release(operation);
 }
 
 /* Returns false when out of memory. */
@@ -286,7 +303,7 @@ static bool add_companion(struct operation *operation, const char *path,
 }
 
 void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
-		     const char *text, bool list)
+		     const char *text, bool list, void *attention)
 {
 	struct store_zookeeper *store = (struct store_zookeeper *)base;
 	struct operation *operation;
@@ -297,6 +314,7 @@ void zookeeper_place(struct store *base, void *tag, const char *path, const stru
 	if (!operation)
 		return;
 	operation->list = list;
+	operation->attention = attention;
 	operation->text = strdup(text);
 	if (!operation->text ||
 	    (name->recipe == CLAIM_CURATOR_ANY && !add_companion(operation, path, name))) {

@@ -225,7 +225,7 @@ void foreign_place_as(struct world *world, const char *path, enum claim_mode mod
 {
 	struct claim_name name = {.mode = mode, .recipe = recipe, .span = CLAIM_SPAN_WHOLE};
 
-	world->foreign->ops->place(world->foreign, NULL, path, &name, "", false);
+	world->foreign->ops->place(world->foreign, NULL, path, &name, "", false, NULL);
 	world->foreign->ops->dispatch(world->foreign);
 }
 

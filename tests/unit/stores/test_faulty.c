@@ -78,7 +78,7 @@ static void place(struct world *world)
 {
 	struct claim_name name = {.mode = CLAIM_EXCLUSIVE, .span = CLAIM_SPAN_WHOLE};
 
-	world->other->ops->place(world->other, NULL, "lock", &name, "", false);
+	world->other->ops->place(world->other, NULL, "lock", &name, "", false, NULL);
 	world->other->ops->dispatch(world->other);
 }
 

@@ -176,7 +176,7 @@ static struct claim_name claim_of(const struct listener *listener, enum claim_mo
 static void place_name(struct listener *listener, char *tag, const char *path,
 		       struct claim_name name, const char *text, bool list)
 {
-	listener->store->ops->place(listener->store, tag, path, &name, text, list);
+	listener->store->ops->place(listener->store, tag, path, &name, text, list, NULL);
 }
 
 static void place(struct listener *listener, char *tag, const char *path, enum claim_mode mode,

@@ -163,7 +163,7 @@ static void act(struct fixture *fixture, struct prng *prng)
 		alter_file(fixture, prng);
 	} else if (claim->path == NULL) {
 		claim->path = paths[prng_below(prng, 5)];
-		ops->place(fixture->store, claim, claim->path, &name, text, false);
+		ops->place(fixture->store, claim, claim->path, &name, text, false, NULL);
 	} else if (prng_chance(prng, 30)) {
 		ops->amend(fixture->store, claim, claim->path, claim->name, text,
 			   STORE_ANY_VERSION);

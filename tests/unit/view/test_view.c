@@ -308,7 +308,7 @@ static struct claim_name claim_of(int host, uint32_t owner, enum claim_mode mode
 static void place(struct fixture *f, int host, const char *path, struct claim_name name,
 		  const char *text)
 {
-	f->hosts[host]->ops->place(f->hosts[host], NULL, path, &name, text, false);
+	f->hosts[host]->ops->place(f->hosts[host], NULL, path, &name, text, false, NULL);
 	f->hosts[host]->ops->dispatch(f->hosts[host]);
 }
 
@@ -960,7 +960,7 @@ static void lose(struct fixture *f, const char *path)
 	host->ops->dispatch(host);
 	struct claim_name name = claim_of(7, 1, CLAIM_EXCLUSIVE);
 	const char *text = "format=1\nhost=gone\npid=9\nuid=7\ncommand=x\nkind=flock\nwaits=3\n";
-	host->ops->place(host, NULL, path, &name, text, false);
+	host->ops->place(host, NULL, path, &name, text, false, NULL);
 	host->ops->dispatch(host);
 	host->ops->mark(host, NULL, path, f->last_name, text);
 	host->ops->dispatch(host);
