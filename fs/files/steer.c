@@ -8,6 +8,7 @@
  *   after BREAK_SESSIONS session timeouts: REMOVING -> done
  *   a write that met another one: READING again
  *   there is no connection: WAITING -> READING ... until CONNECTION_LIMIT_MS are over
+ *   the claim is this host's: WAITING -> READING ... until the engine knows it: done
  *
  * BEGUN lasts until the next turn of the loop: by then the journal says that the change has begun.
  * The store keeps a pointer to the order until it has answered. Loop thread only.
@@ -57,6 +58,7 @@ struct steer {
 	bool found;	       /* `stored` is that of the claim */
 	bool begun;	       /* the claim may have been changed */
 	bool told;	       /* the claim's data says what is wanted */
+	uint64_t session;      /* of the claim, as it was read */
 	char *text;	       /* BEGUN: the new data; NULL: the claim is to be deleted */
 	uint32_t version;      /* BEGUN: the version of the data that is replaced */
 	int writes;	       /* so far */
@@ -115,7 +117,8 @@ static void remove_claim(struct steer *steer)
 {
 	struct store *store = steer->shard->store;
 	asked(steer, STEER_REMOVING,
-	      store->ops->remove(store, &steer->change.store, steer->stored, steer->claim));
+	      store->ops->remove(store, &steer->change.store, steer->stored, steer->claim,
+				 steer->session));
 }
 
 /* A claim of dlockfs belongs to the user in its data; to whom claims of other clients belong is not
@@ -250,6 +253,13 @@ static void find_queue(struct steer *steer)
 	free(path);
 }
 
+/* Whether the claim is of this host's session: then it is the engine's, which does not know yet
+ * where it stands, or takes it away already. */
+static bool is_of_session(const struct store *store, uint64_t session)
+{
+	return store->ops->session != NULL && (uint64_t)store->ops->session(store) == session;
+}
+
 static void on_read(struct store_read *base, int error, const struct store_claim *claim)
 {
 	struct steer *steer = ((struct steer_read *)base)->steer;
@@ -259,8 +269,10 @@ static void on_read(struct store_read *base, int error, const struct store_claim
 		found(steer, error, claim);
 		return;
 	}
-	if (error == 0)
+	if (error == 0) {
 		steer->connection_ms = steer->filesystem->now_ms + CONNECTION_LIMIT_MS;
+		steer->session = claim->session;
+	}
 	if (steer->events == NULL)
 		finish(steer, -EINTR);
 	else if (error == -ENOENT && steer->begun)
@@ -271,6 +283,8 @@ static void on_read(struct store_read *base, int error, const struct store_claim
 		finish(steer, error);
 	else if (claim->session == 0)
 		finish(steer, -ENOENT); /* what stands there is no claim */
+	else if (is_of_session(steer->shard->store, claim->session))
+		read_later(steer);
 	else if (!steer->told)
 		begin_with(steer, claim);
 	else if (steer->filesystem->now_ms < steer->overrule_ms)
@@ -387,7 +401,7 @@ void steer_advance(struct filesystem *filesystem)
 		if (steer->state == STEER_BEGUN)
 			change_claim(steer);
 		else if (steer->found)
-			read_claim(steer);
+			begin_order(steer);
 		else
 			find_queue(steer);
 	}

@@ -274,7 +274,11 @@ struct store; /* every store's own struct begins with `const struct store_ops *o
 
 /* The proof that whoever has lost what goes by a call was told before it: only the engine can give
  * it, once the events that tell of losses have returned (engine/decisions.h). So nothing of a
- * session that somebody holds by can go before. It is good for the one call. */
+ * session that somebody holds by can go before. It is good for the one call.
+ *
+ * remove() takes none, and so takes no claim of this session away. Nor does alter(): a file is no
+ * claim, and no claim goes with it. Who has made one keeps nobody out but by its name, which any
+ * process of any host may remove, as on any file system, and hears of that afterwards. */
 struct store_told;
 
 struct store_ops {
@@ -369,9 +373,10 @@ struct store_ops {
 	int (*write)(struct store *store, struct store_change *change, const char *path,
 		     const char *name, const char *text, uint32_t version);
 
-	/* Takes anybody's claim away. */
+	/* Takes a claim of another session away: of that one, as read() has told. -EPERM, at once:
+	 * it is this one, whose claims only withdraw() takes away. */
 	int (*remove)(struct store *store, struct store_change *change, const char *path,
-		      const char *name);
+		      const char *name, uint64_t session);
 
 	/* Lists the files of a directory. -ENOENT: it has none. As fresh as read(). */
 	int (*files)(struct store *store, struct store_files *files, const char *directory);

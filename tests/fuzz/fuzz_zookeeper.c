@@ -503,7 +503,7 @@ static void ask(void)
 	ops->files(store, &files, "a");
 	ops->read(store, &reading, "job", claim);
 	ops->write(store, &change, "job", claim, "text", 1);
-	ops->remove(store, &change, "job", claim);
+	ops->remove(store, &change, "job", claim, 0);
 	ops->alter(store, &change, steps, LENGTH(steps));
 	REQUIRE((size_t)(tag - answers) <= LENGTH(answers));
 }

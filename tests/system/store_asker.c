@@ -125,7 +125,7 @@ int write_claim(struct host *host, const char *path, const char *name, const cha
 void send_remove(struct host *host, struct asker *asker, const char *path, const char *name)
 {
 	*asker = (struct asker){.change.done = on_changed};
-	assert_int_equal(host->store->ops->remove(host->store, &asker->change, path, name), 0);
+	assert_int_equal(host->store->ops->remove(host->store, &asker->change, path, name, 0), 0);
 }
 
 int remove_claim(struct host *host, const char *path, const char *name)

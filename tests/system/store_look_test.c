@@ -85,7 +85,7 @@ static void test_change(void **state)
 {
 	struct host *a = open_host(0, server), *b = open_host(1, server);
 	struct call first, seen;
-	struct asker asker;
+	struct asker asker, removed;
 
 	place(a, &first, "change", 1);
 	send_watch(a, &seen, "change", first.name);
@@ -101,6 +101,10 @@ static void test_change(void **state)
 	WAIT_FOR(seen.reads > 1 && !strcmp(seen.text, "third"));
 	assert_int_equal(write_claim(b, "change", "gone", "", 0), -ENOENT);
 	assert_int_equal(remove_claim(b, "change", "gone"), -ENOENT);
+	/* Who has it would have to be told first. */
+	assert_int_equal(a->store->ops->remove(a->store, &removed.change, "change", first.name,
+					       asker.claim.session),
+			 -EPERM);
 	assert_int_equal(remove_claim(b, "change", first.name), 0);
 	WAIT_FOR(seen.times);
 	assert_true(seen.error == 0 || seen.error == -EOWNERDEAD);

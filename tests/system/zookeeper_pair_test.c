@@ -180,7 +180,7 @@ static int remove_claim(struct host *host, const char *path, const char *name)
 	struct store_change change = {on_removed};
 
 	removed = 1;
-	assert_int_equal(host->store->ops->remove(host->store, &change, path, name), 0);
+	assert_int_equal(host->store->ops->remove(host->store, &change, path, name, 0), 0);
 	WAIT_FOR(removed != 1);
 	return removed;
 }

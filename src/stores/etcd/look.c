@@ -376,10 +376,14 @@ static void conclude_remove(struct operation *operation, int error, const Etcd__
 	etcd_operation_end(operation, error);
 }
 
-int etcd_remove(struct store *base, struct store_change *change, const char *path, const char *name)
+int etcd_remove(struct store *base, struct store_change *change, const char *path, const char *name,
+		uint64_t session)
 {
-	struct operation *operation = create(base, STORE_REMOVE, change, path, name);
+	struct operation *operation;
 
+	if (session == (uint64_t)base->ops->session(base))
+		return -EPERM;
+	operation = create(base, STORE_REMOVE, change, path, name);
 	if (!operation)
 		return -ENOMEM;
 	operation->doing = "cannot take away a claim of";

@@ -470,8 +470,8 @@ int etcd_look(struct store *base, struct store_look *look, const char *path);
 int etcd_read(struct store *base, struct store_read *read, const char *path, const char *name);
 int etcd_write(struct store *base, struct store_change *change, const char *path, const char *name,
 	       const char *text, uint32_t version);
-int etcd_remove(struct store *base, struct store_change *change, const char *path,
-		const char *name);
+int etcd_remove(struct store *base, struct store_change *change, const char *path, const char *name,
+		uint64_t session);
 
 /* Writes new data of a claim. */
 void etcd_change(struct transaction *transaction, const struct etcd_named *claim,

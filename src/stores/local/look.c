@@ -101,11 +101,14 @@ int local_write(struct store *base, struct store_change *change, const char *pat
 }
 
 int local_remove(struct store *base, struct store_change *change, const char *path,
-		 const char *name)
+		 const char *name, uint64_t session)
 {
-	struct answer *answer = answer_ask(base, ANSWER_CHANGED, change);
+	struct answer *answer;
 	struct node *node;
 
+	if (session == ((const struct local_store *)base)->session)
+		return -EPERM;
+	answer = answer_ask(base, ANSWER_CHANGED, change);
 	if (answer == NULL)
 		return -ENOMEM;
 	if (answer->error != 0)

@@ -282,6 +282,6 @@ int local_read(struct store *base, struct store_read *read, const char *path, co
 int local_write(struct store *base, struct store_change *change, const char *path, const char *name,
 		const char *text, uint32_t version);
 int local_remove(struct store *base, struct store_change *change, const char *path,
-		 const char *name);
+		 const char *name, uint64_t session);
 
 #endif

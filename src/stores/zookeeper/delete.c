@@ -173,11 +173,13 @@ static void conclude_remove(struct operation *operation)
 }
 
 int zookeeper_remove(struct store *base, struct store_change *change, const char *path,
-		     const char *name)
+		     const char *name, uint64_t session)
 {
-	struct operation *operation =
-		zookeeper_ask(base, STORE_REMOVE, change, conclude_remove, path, name);
+	struct operation *operation;
 
+	if (session == (uint64_t)base->ops->session(base))
+		return -EPERM;
+	operation = zookeeper_ask(base, STORE_REMOVE, change, conclude_remove, path, name);
 	if (!operation)
 		return -ENOMEM;
 	if (!find_companion(operation, path, name)) {

@@ -480,7 +480,7 @@ void zookeeper_mark(struct store *base, void *tag, const char *path, const char 
 void zookeeper_withdraw(struct store *base, const struct store_told *told, void *tag,
 			const char *path, const char *name, int64_t order, bool marker);
 int zookeeper_remove(struct store *base, struct store_change *change, const char *path,
-		     const char *name);
+		     const char *name, uint64_t session);
 
 /* prove() of the table. */
 void zookeeper_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);

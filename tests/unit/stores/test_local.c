@@ -640,8 +640,8 @@ static void remove_claim(struct listener *listener, struct asker *asker, const c
 			 const char *path, const char *name)
 {
 	*asker = (struct asker){.change.done = on_claim_changed, .listener = listener, .tag = tag};
-	assert_int_equal(listener->store->ops->remove(listener->store, &asker->change, path, name),
-			 0);
+	assert_int_equal(
+		listener->store->ops->remove(listener->store, &asker->change, path, name, 0), 0);
 }
 
 /* A lock is seen as long as it or one below it has a claim; "" is above all. */
@@ -721,6 +721,11 @@ static void test_changes_any_claim(void **state)
 	remove_claim(&f->two, &askers[4], "g", "lock", "gone");
 	remove_claim(&f->two, &askers[5], "h", "lock", f->one.last_name);
 	remove_claim(&f->two, &askers[6], "i", "lock", f->one.last_name);
+	/* Who has it would have to be told first. */
+	assert_int_equal(f->one.store->ops->remove(f->one.store, &askers[5].change, "lock",
+						   f->one.last_name,
+						   store_local_session(f->one.store)),
+			 -EPERM);
 	assert_true(local_service_is_empty(f->service, "lock"));
 	expect(&f->one, "b read a\nb read first\nb read second\nb watched dead\n");
 	expect(&f->two, "c changed 0\nd changed -116\ne changed 0\nf changed -2\ng changed -2\n"
