@@ -24,6 +24,7 @@
 #include "kernel/lease_board.h"
 #include "kernel/mount_point.h"
 #include "kernel/notifier.h"
+#include "kernel/warden.h"
 #include "ops/lasting_ops.h"
 #include "ops/late.h"
 #include "ops/serving.h"
@@ -114,11 +115,13 @@ int loop_init(struct loop *loop, struct filesystem *filesystem)
 			     loop->signals,
 			     loop->jump.timer,
 			     notifier_descriptor(filesystem->notifier),
-			     filesystem->makers};
+			     filesystem->makers,
+			     warden_socket()};
 	for (size_t i = 0; error == 0 && i < sizeof(descriptors) / sizeof(*descriptors); i++)
-		error = watch(loop, descriptors[i]);
+		error = descriptors[i] >= 0 ? watch(loop, descriptors[i]) : 0;
 	if (error == 0)
 		error = watch_stores(loop);
+	warden_hurry(true);
 	if (error != 0)
 		loop_finish(loop);
 	return error;
@@ -127,6 +130,8 @@ int loop_init(struct loop *loop, struct filesystem *filesystem)
 void loop_finish(struct loop *loop)
 {
 	int *descriptors[] = {&loop->epoll, &loop->timer, &loop->signals};
+
+	warden_hurry(false);
 	for (size_t i = 0; i < 3; i++) {
 		if (*descriptors[i] >= 0)
 			close(*descriptors[i]);
@@ -347,6 +352,8 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 		read_signals(loop);
 	} else if (descriptor == loop->filesystem->makers) {
 		lasting_abandon_all(loop->filesystem);
+	} else if (descriptor == warden_socket()) {
+		warden_dispatch();
 	} else if (descriptor == notifier_descriptor(loop->filesystem->notifier)) {
 		notifier_dispatch(loop->filesystem->notifier);
 	} else if (descriptor == restart_descriptor(loop->restart)) {

@@ -401,6 +401,7 @@ static int start_warden(const struct daemon *daemon, char *why, size_t why_bytes
 		.mountpoint = daemon->mountpoint,
 		.unmounts = daemon->options.auto_unmount,
 		.made = daemon->made,
+		.has_files = config_has_files(&daemon->config),
 		.config = options_config_file(&daemon->options),
 		.files = files,
 	};

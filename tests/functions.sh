@@ -8,10 +8,19 @@
 #
 # From the environment: DLOCKFS_BUILD, the build folder (default: build/ in the source tree);
 # DLOCKFS_TEST_DIR, an empty folder to use as $dir; KEEP=1 to keep it; CI=true to fail where something that
-# the test requires is missing, instead of skipping.
+# the test requires is missing, instead of skipping; DAEMON_USER=root to have no user dlockfs on this machine.
 
 set -Eeuo pipefail
 shopt -s inherit_errexit
+
+# Daemons of root go on as the user dlockfs where there is one, as the package makes it. This machine's users stay as they are:
+# a test that is to have other ones has a mount namespace with a list of its own.
+daemon_user=${DAEMON_USER:-dlockfs}
+if [ "$(id -u)" -eq 0 ] && [ -z "${own_users:-}" ]; then
+    export own_users=no
+    [ "$daemon_user" = "$(id -un dlockfs 2>/dev/null || echo root)" ] || own_users=yes
+    [ $own_users = no ] || exec unshare --mount --propagation private -- "$BASH" "$0" "$@"
+fi
 
 tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source_dir=$(dirname "$tests")
@@ -38,6 +47,21 @@ fi
 umask 022 # the programs of other users read what is made here
 chmod 755 "$dir"
 mkdir -p "$dir/pids"
+
+# users_begin: of the namespace, with the user dlockfs or without.
+users_begin() {
+    local file line
+    mkdir "$dir/users"
+    for file in passwd group; do
+        line=dlockfs:x:64999:64999::/nonexistent:/usr/sbin/nologin
+        [ "$file" = passwd ] || line=dlockfs:x:64999:
+        grep -v '^dlockfs:' "/etc/$file" >"$dir/users/$file"
+        [ "$daemon_user" = root ] || echo "$line" >>"$dir/users/$file"
+        mount --bind "$dir/users/$file" "/etc/$file"
+    done
+    export own_users=begun
+}
+[ "${own_users:-}" != yes ] || users_begin
 
 # Reports of the sanitizers go to files, because a daemon in the background has no stderr.
 export ASAN_OPTIONS="log_path=$dir/sanitizer:detect_leaks=1:detect_stack_use_after_return=1:${ASAN_OPTIONS:-}"
@@ -307,6 +331,12 @@ for_others() {
     echo "$copy"
 }
 
+# The user dlockfs starts the daemon's program anew.
+if [ "$(id -u)" -eq 0 ] && [ -x "$dlockfs" ] && id dlockfs >/dev/null 2>&1 &&
+    ! setpriv --reuid=dlockfs --clear-groups test -x "$dlockfs"; then
+    dlockfs=$(for_others "$dlockfs")
+fi
+
 # others_may_open FILE: for reading and writing.
 others_may_open() {
     setpriv --reuid=65534 --regid=65534 --clear-groups sh -c ': <>"$1"' - "$1"
@@ -524,8 +554,13 @@ resume() {
 
 # guards_of HOST: the processes that watch the leases of its daemon.
 guards_of() {
+    helpers_of "$1" guard
+}
+
+# helpers_of HOST KINDS: the processes beside its daemon of these kinds, "guard|writer|warden".
+helpers_of() {
     local process
-    for process in $(pgrep -x dlockfs-guard || true); do
+    for process in $(pgrep -x "dlockfs-($2)" || true); do
         if tr '\0' '\n' <"/proc/$process/cmdline" | finds -xF "$dir/$1"; then
             echo "$process"
         fi

@@ -17,7 +17,8 @@
 # violation (of exclusion, or of what a test double or a model says; a crash; a report of a sanitizer) is never run again.
 #
 # From the environment: JOBS, how many system tests run at a time (2), without those that are busy; LIMIT, how many seconds
-# one of them may take (300; one that is busy four times that); DLOCKFS_BUILD, another build folder.
+# one of them may take (300; one that is busy four times that); DLOCKFS_BUILD, another build folder; DAEMON_USER, as whom daemons of
+# root go on: dlockfs, whom only the tests see if this machine has no such user, or, as with --sanitize, root.
 
 set -euo pipefail
 
@@ -50,6 +51,7 @@ for argument; do
             setup+=("-Db_sanitize=address,undefined" -Db_lundef=false -Doptimization=1 -Ddebug=false
                 "-Dc_args=-g1 -Wno-format-truncation")
             sanitize=yes
+            export DAEMON_USER=${DAEMON_USER:-root} # so that CI tests both; and reports are written by root
             ;;
         --heavy) names+=("${heavy_tests[@]}") ;;
         --all) heavy=yes ;;
@@ -74,7 +76,8 @@ plain_only="layers completion mutants quickstart manual documents unit-file benc
     record-fairness record-model record-model-hosts flock-n-hosts even-servers etcd-servers etcd-lease
     etcd-revoked etcd-revoked-late etcd-left-behind etcd-clocks zookeeper-clocks long-election stat-race background status-pause
     chaos-check programs-data run-again etcd-auth etcd-move-leader ipv6 hardening told-first store-back etcd-back
-    outages etcd-grpc-proxy exclusive-open-flock small-packets large-data local-sessions store-space both-vanish"
+    outages etcd-grpc-proxy exclusive-open-flock small-packets large-data local-sessions store-space both-vanish user-upgrade
+     program-texts files-suites"
 plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. One of them runs besides those that wait most of theirs, for servers and
@@ -89,7 +92,7 @@ packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeepe
     libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler libc-ares-dev openssl etcd-server etcd-client
     zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount iproute2 jq tmux
     ctdb e2fsprogs stress-ng mandoc systemd zsh fish
-    lockfile-progs procmail liblockfile-bin mutt emacs-nox gpg gpg-agent git nq libfile-nfslock-perl python3-filelock passwd dash logrotate cvs)
+    lockfile-progs procmail liblockfile-bin mutt emacs-nox gpg gpg-agent git nq libfile-nfslock-perl python3-filelock libpython3.11-testsuite passwd dash logrotate cvs)
 heavy_packages=(shellcheck build-essential debhelper lintian systemd-container mmdebstrap musl-tools
     clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind)
 for name in "${names[@]}" ${heavy:+"${heavy_tests[@]}"}; do

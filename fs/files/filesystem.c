@@ -126,7 +126,7 @@ void filesystem_make_room(struct filesystem *filesystem, uid_t uid, size_t share
 		if (user == NULL || user->idle == NULL ||
 		    (int64_t)user->counts[USER_NAMES] < limit - limit / 4)
 			return;
-		room += user_shares_of_path(strlen(user->idle->path));
+		room += inode_shares(user->idle);
 		filesystem_drop_name(filesystem, user->idle);
 	}
 }

@@ -391,7 +391,7 @@ void holder_tell_lost(struct handle *handle, struct signal_round *round)
 void holder_tell_revoked(struct handle *handle)
 {
 	int64_t now_ms = handle->filesystem->now_ms;
-	struct signal_round round = signal_round_begin();
+	struct signal_round round = signal_round_begin(handle->filesystem->board);
 	const struct holder *holder;
 
 	DL_FOREACH (handle->holders, holder) {

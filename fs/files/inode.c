@@ -46,6 +46,12 @@ size_t inode_name_shares(const struct inode *parent, const char *name)
 	return user_shares_of_path(path_bytes(parent, name));
 }
 
+size_t inode_shares(const struct inode *inode)
+{
+	return user_shares_of_path(strlen(inode->path)) +
+	       (inode->text.writer == inode->user ? user_shares_of_text(inode->text.count) : 0);
+}
+
 /* Whether a file or a directory can have that name. The kernel sends no other one. */
 static bool is_name(const char *name)
 {
@@ -137,7 +143,7 @@ static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 	free(inode);
 }
 
-static void leave_idle(struct filesystem *filesystem, struct inode *inode)
+void inode_leave_idle(struct filesystem *filesystem, struct inode *inode)
 {
 	if (!inode->idle)
 		return;
@@ -164,7 +170,7 @@ int inode_attach(struct inode *parent, struct inode *inode)
 	HASH_ADD_KEYPTR(by_name, parent->children, inode->name, strlen(inode->name), inode);
 	if (inode->by_name.tbl == NULL)
 		return -ENOMEM;
-	leave_idle(parent->shard->filesystem, parent);
+	inode_leave_idle(parent->shard->filesystem, parent);
 	inode->parent = parent;
 	parent->directories += inode_is_directory(inode);
 	note_names(parent);
@@ -176,7 +182,7 @@ void inode_detach(struct filesystem *filesystem, struct inode *inode)
 {
 	struct inode *parent = inode->parent;
 
-	leave_idle(filesystem, inode);
+	inode_leave_idle(filesystem, inode);
 	if (parent != NULL) {
 		HASH_DELETE(by_name, parent->children, inode);
 		parent->directories -= inode_is_directory(inode);
@@ -236,6 +242,12 @@ struct inode *inode_find(const struct inodes *inodes, fuse_ino_t node)
 	return inode;
 }
 
+struct inode *inode_find_directory(const struct inodes *inodes, fuse_ino_t node)
+{
+	struct inode *inode = inode_find(inodes, node);
+	return inode != NULL && (inode->parent != NULL || inode == inodes->root) ? inode : NULL;
+}
+
 struct inode *inode_child(struct inode *parent, const char *name)
 {
 	struct inode *inode;
@@ -259,7 +271,7 @@ void inode_set_idle(struct filesystem *filesystem, struct inode *inode)
 
 void inode_use(struct filesystem *filesystem, struct inode *inode)
 {
-	leave_idle(filesystem, inode);
+	inode_leave_idle(filesystem, inode);
 	inode->handles++;
 }
 

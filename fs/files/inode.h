@@ -55,7 +55,7 @@ struct inode {
 	bool idle;		 /* in inodes->idle */
 	bool configured;	 /* one of the configuration's directories, or above one */
 	size_t handles;		 /* open files */
-	size_t finders;		 /* threads that have found it just now: looked.h */
+	size_t finders;		 /* threads that have found it just now (looked.h), or list it */
 	struct brief *brief;	 /* brief.h; NULL: no exclusive open that may be brief */
 	bool brief_told;	 /* the log says that one was */
 	struct opening *opening; /* exclusive opens whose open(2) has not returned */
@@ -118,6 +118,10 @@ void inode_detach(struct filesystem *filesystem, struct inode *inode);
 /* The inode of a node id; NULL if there is none. */
 struct inode *inode_find(const struct inodes *inodes, fuse_ino_t node);
 
+/* The directory of a node id; NULL if there is none, or if it was taken away: then it has no names
+ * and gets none, though who has found it knows it still (finders). */
+struct inode *inode_find_directory(const struct inodes *inodes, fuse_ino_t node);
+
 /* The child of a directory; NULL if there is none. */
 struct inode *inode_child(struct inode *parent, const char *name);
 
@@ -130,11 +134,17 @@ bool inode_is_directory(const struct inode *inode);
 void inode_use(struct filesystem *filesystem, struct inode *inode);
 void inode_unuse(struct filesystem *filesystem, struct inode *inode);
 
-/* A thread that had found it (finders) does not go on with it. */
+/* One of its finders does not go on with it. */
 void inode_let_go(struct filesystem *filesystem, struct inode *inode);
 
 /* A file that exists but was never opened is idle from now on. */
 void inode_set_idle(struct filesystem *filesystem, struct inode *inode);
+
+/* The inode does not go as an idle one, until inode_set_idle(). */
+void inode_leave_idle(struct filesystem *filesystem, struct inode *inode);
+
+/* What the inode, which has a name, has of the shares of USER_NAMES of its maker. */
+size_t inode_shares(const struct inode *inode);
 
 /* The shares of USER_NAMES for a name in the directory. */
 size_t inode_name_shares(const struct inode *parent, const char *name);

@@ -10,22 +10,16 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "dlockfs.h"
 #include "files/filesystem.h"
+#include "files/user.h"
 #include "kernel/request.h"
-
-_Static_assert(sizeof(struct fuse_in_header) + NAME_BYTES_MAX + 1 <= KEPT_REQUEST_BYTES,
-	       "a LOOKUP does not fit");
-_Static_assert(sizeof(struct fuse_in_header) + sizeof(struct fuse_ioctl_in) +
-			       sizeof(struct dlockfs_steer) <=
-		       KEPT_REQUEST_BYTES,
-	       "an ioctl(2) does not fit");
 
 struct kept_request {
 	struct state_item item;		  /* first */
 	struct kept_request *prev, *next; /* in requests->kept */
 	uint64_t serial;
 	bool begun;
+	struct user *user; /* with what a long one counts for; NULL: nothing */
 	size_t bytes;
 	unsigned char text[]; /* as the kernel sent it */
 };
@@ -61,6 +55,14 @@ static void mark(struct filesystem *filesystem, struct kept_request *request)
 	state_journal_mark(filesystem->journal, &request->item, &kind);
 }
 
+static uid_t uid_of(const void *text)
+{
+	struct fuse_in_header header;
+
+	memcpy(&header, text, sizeof(header));
+	return header.uid;
+}
+
 /* Returns NULL when out of memory. */
 static struct kept_request *create(struct filesystem *filesystem, const void *text, size_t bytes,
 				   bool begun)
@@ -69,6 +71,13 @@ static struct kept_request *create(struct filesystem *filesystem, const void *te
 
 	if (request == NULL)
 		return NULL;
+	size_t shares = user_shares_of_request(bytes);
+	if (shares > 0)
+		request->user = user_add(&filesystem->users, uid_of(text), USER_WAITERS, shares);
+	if (shares > 0 && request->user == NULL) {
+		free(request);
+		return NULL;
+	}
 	request->serial = ++filesystem->requests.last_serial;
 	request->begun = begun;
 	request->bytes = bytes;
@@ -83,7 +92,7 @@ int kept_request_create(struct filesystem *filesystem, struct kept_request **ret
 	const struct requests *requests = &filesystem->requests;
 
 	*ret = NULL;
-	if (requests->handled == NULL || requests->handled_bytes > KEPT_REQUEST_BYTES)
+	if (requests->handled == NULL)
 		return 0;
 	*ret = create(filesystem, requests->handled, requests->handled_bytes,
 		      kept_request_has_begun(requests->resumed));
@@ -108,7 +117,7 @@ int kept_request_restore(struct filesystem *filesystem, struct state_reader *in)
 	size_t bytes;
 	const void *text = state_get_bytes(in, "bytes", &bytes);
 
-	if (bytes < sizeof(struct fuse_in_header) || bytes > KEPT_REQUEST_BYTES)
+	if (bytes < sizeof(struct fuse_in_header) || bytes > REQUEST_BYTES_MAX)
 		return state_refuse(in, "bytes", "a request");
 	bool begun = state_find_flag(in, "begun");
 	return create(filesystem, text, bytes, begun) != NULL ? 0 : state_starve(in);
@@ -138,6 +147,8 @@ void kept_request_free(struct filesystem *filesystem, struct kept_request *reque
 		return;
 	state_journal_remove(filesystem->journal, &request->item);
 	DL_DELETE(filesystem->requests.kept, request);
+	user_leave(&filesystem->users, request->user, USER_WAITERS,
+		   user_shares_of_request(request->bytes));
 	free(request);
 }
 

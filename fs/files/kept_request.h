@@ -19,10 +19,6 @@
 
 struct filesystem;
 
-/* The longest such request is a WRITE of all the text of a lasting name (lasting.h), or a SYMLINK.
- */
-enum { KEPT_REQUEST_BYTES = 4096 + 512 };
-
 struct kept_request;
 
 /* What a request that is put aside, and then handled from the beginning (ops/held.h), need not wait
@@ -42,8 +38,8 @@ struct requests {
 	unsigned int max_write; /* as was agreed on with the kernel; 0: nothing was yet */
 };
 
-/* Keeps the request that is being handled. *ret is NULL if it is not known. Returns 0 or
- * -ENOMEM. */
+/* Keeps the request that is being handled. *ret is NULL if it is not known. A long one is on its
+ * user's account (user_shares_of_request()), whose limit is not checked. Returns 0 or -ENOMEM. */
 int kept_request_create(struct filesystem *filesystem, struct kept_request **ret);
 
 /* The request is going to change something in a store, which may only happen after the next commit:

@@ -13,6 +13,10 @@
 
 #include "claim/file_path.h"
 #include "files/filesystem.h"
+#include "stores/store.h"
+
+/* Of what the store has of a name, without paths and text (lasting_text.h). */
+#define LINES_BYTES 512
 
 #define ID_BYTES 16 /* of randomness */
 
@@ -172,6 +176,25 @@ nlink_t lasting_links_soon(const struct inode *inode)
 		link = link->lasting->next;
 	} while (link != inode);
 	return links;
+}
+
+off_t lasting_text_limit(const struct inode *inode)
+{
+	const struct inode *link = inode;
+	size_t room = STORE_STEPS_BYTES_MAX, names = 0;
+
+	do {
+		const struct lasting *lasting = link->lasting;
+		if (link->parent != NULL || lasting->is_linking) {
+			names++;
+			room -= STORE_STEP_BYTES + LINES_BYTES +
+				3 * (strlen(lasting->path) + strlen(lasting->queue));
+		}
+		link = lasting->next;
+	} while (link != inode);
+	if (names > 0)
+		room /= names;
+	return (off_t)((room - 1) / 255 * 254); /* COBS_BYTES() */
 }
 
 /* What another process goes on with */

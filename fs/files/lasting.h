@@ -115,6 +115,10 @@ nlink_t lasting_links(const struct inode *inode);
 /* The same of a name of this host, with those that link(2) is about to make. */
 nlink_t lasting_links_soon(const struct inode *inode);
 
+/* How many bytes the inode's text may have, whatever `text_limit` is: with it all names of the
+ * content can be replaced in one transaction. */
+off_t lasting_text_limit(const struct inode *inode);
+
 /* A new id, for a name that is to be made. Returns false if there is no randomness. */
 bool lasting_renew_id(struct inode *inode);
 

@@ -21,13 +21,15 @@
 #include "kernel/process_start.h"
 #include "kernel/signal_round.h"
 
-int lasting_prepare(struct filesystem *filesystem, const struct inode *directory, const char *name,
-		    mode_t mode, uid_t uid, gid_t gid, struct inode **ret)
+int lasting_prepare(struct filesystem *filesystem, struct inode *directory, const char *name,
+		    mode_t mode, uid_t uid, gid_t gid, size_t text_bytes, struct inode **ret)
 {
-	size_t shares = inode_name_shares(directory, name);
+	size_t shares = inode_name_shares(directory, name) + user_shares_of_text(text_bytes);
 	struct inode *inode;
 
+	inode_leave_idle(filesystem, directory);
 	filesystem_make_room(filesystem, uid, shares);
+	inode_set_idle(filesystem, directory);
 	int error = user_check(filesystem, uid, USER_NAMES, shares);
 	if (error == 0)
 		error = inode_create(filesystem, directory, name, mode & LASTING_MODE_BITS, uid,
@@ -71,7 +73,8 @@ int lasting_know(struct filesystem *filesystem, struct inode *directory, const c
 		*ret = inode;
 		return lasting_late(inode) == NULL ? lasting_update(inode, facts) : 0;
 	}
-	error = lasting_prepare(filesystem, directory, name, facts->mode, uid, facts->gid, &inode);
+	error = lasting_prepare(filesystem, directory, name, facts->mode, uid, facts->gid,
+				facts->text_bytes, &inode);
 	if (error != 0)
 		return error;
 	error = lasting_update(inode, facts);
@@ -215,7 +218,7 @@ int lasting_revoke(const struct inode *inode, const char *who)
 		return -EOPNOTSUPP;
 	if (lasting->maker_fd < 0)
 		return -ESRCH;
-	struct signal_round round = signal_round_begin();
+	struct signal_round round = signal_round_begin(inode->shard->filesystem->board);
 	int result =
 		signal_round_send(&round, lasting->maker_fd, lasting->maker, inode->maker, signal);
 	signal_round_end(&round);

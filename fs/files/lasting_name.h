@@ -11,9 +11,10 @@
 
 /* Makes an inode for a name that is to be made in the directory: the inode gets the name by
  * lasting_appear(), or is freed by inode_detach(). Of the mode it gets LASTING_MODE_BITS. On the
- * account of `uid`, whose limit is checked. Returns 0 or -errno. */
-int lasting_prepare(struct filesystem *filesystem, const struct inode *directory, const char *name,
-		    mode_t mode, uid_t uid, gid_t gid, struct inode **ret);
+ * account of `uid`, whose limit is checked, for a text of that length, too. Idle names of the user
+ * may go, except the directory. Returns 0 or -errno. */
+int lasting_prepare(struct filesystem *filesystem, struct inode *directory, const char *name,
+		    mode_t mode, uid_t uid, gid_t gid, size_t text_bytes, struct inode **ret);
 
 /* The store has the name now. Takes the place of what was known by the name. Returns 0 or -ENOMEM.
  */

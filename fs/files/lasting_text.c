@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cobs.h"
 #include "base/escape.h"
 #include "claim/file_path.h"
 #include "files/filesystem.h"
@@ -42,6 +43,20 @@ static struct timespec time_of(int64_t ns)
 	return time;
 }
 
+/* The end of the line, and what is behind it. */
+static void format_text(FILE *out, const struct text *text)
+{
+	bool is_behind = text->count > LASTING_LINE_BYTES_MAX;
+
+	if (is_behind)
+		state_unsigned(out, "bytes", text->count);
+	else if (text->count > 0)
+		state_bytes(out, "text", text->bytes, text->count);
+	state_end(out);
+	if (is_behind)
+		cobs_write(out, text->bytes, text->count);
+}
+
 char *lasting_format(const struct inode *inode, nlink_t links)
 {
 	const struct lasting *lasting = inode->lasting;
@@ -69,9 +84,7 @@ char *lasting_format(const struct inode *inode, nlink_t links)
 	state_text(out, "host", inode->shard->filesystem->host);
 	state_number(out, "pid", lasting->maker);
 	state_text(out, "command", lasting->command);
-	if (inode->text.count > 0)
-		state_bytes(out, "text", inode->text.bytes, inode->text.count);
-	state_end(out);
+	format_text(out, &inode->text);
 	bool failed = ferror(out) != 0;
 	if (fclose(out) != 0 || failed) {
 		free(text);
@@ -90,11 +103,44 @@ static bool parse_queue(struct state_reader *in, struct lasting_facts *facts)
 	return facts->queue != NULL;
 }
 
-/* Returns false, and leaves the facts undefined, if the lines are not of dlockfs. */
-static bool parse_lines(struct state_reader *in, struct lasting_facts *facts)
+/* The text as it is in the line, whose bytes are the reader's. Returns false when out of memory. */
+static bool parse_text(struct state_reader *in, struct lasting_facts *facts)
 {
 	size_t bytes;
+	const void *text = state_get_bytes(in, "text", &bytes);
 
+	facts->text_bytes = bytes < LASTING_TEXT_BYTES_MAX ? bytes : LASTING_TEXT_BYTES_MAX;
+	facts->text = malloc(facts->text_bytes + 1);
+	if (facts->text == NULL)
+		return false;
+	memcpy(facts->text, text, facts->text_bytes);
+	facts->text[facts->text_bytes] = '\0';
+	return true;
+}
+
+/* The text that is behind the two lines. Returns false if it is not there, or when out of memory.
+ */
+static bool parse_text_behind(const struct store_claim *claim, struct state_reader *in,
+			      struct lasting_facts *facts)
+{
+	const char *at = claim->data, *end = at + claim->data_bytes;
+
+	for (int line = 0; line < 2 && at != NULL; line++) {
+		at = memchr(at, '\n', (size_t)(end - at));
+		at = at != NULL ? at + 1 : NULL;
+	}
+	facts->text_bytes = state_get_unsigned(in, "bytes", LASTING_TEXT_BYTES_MAX);
+	facts->text = at != NULL ? malloc(facts->text_bytes + 1) : NULL;
+	if (facts->text == NULL)
+		return false;
+	facts->text[facts->text_bytes] = '\0';
+	return cobs_read(at, (size_t)(end - at), facts->text, facts->text_bytes);
+}
+
+/* Returns false, and leaves the facts undefined, if the lines are not of dlockfs. */
+static bool parse_lines(const struct store_claim *claim, struct state_reader *in,
+			struct lasting_facts *facts)
+{
 	if (state_next(in) != 1 || strlen(in->word) != sizeof(facts->id) - 1 || in->field_count > 0)
 		return false;
 	memcpy(facts->id, in->word, sizeof(facts->id));
@@ -124,15 +170,10 @@ static bool parse_lines(struct state_reader *in, struct lasting_facts *facts)
 	facts->maker = (pid_t)state_get_number(in, "pid", 0, INT32_MAX);
 	snprintf(facts->who, sizeof(facts->who), "host %s, process %d (%s)", host,
 		 (int)facts->maker, command);
-	if (state_has(in, "text")) {
-		const void *text = state_get_bytes(in, "text", &bytes);
-		facts->text_bytes = bytes < LASTING_TEXT_BYTES_MAX ? bytes : LASTING_TEXT_BYTES_MAX;
-		facts->text = malloc(facts->text_bytes + 1);
-		if (facts->text == NULL)
-			return false;
-		memcpy(facts->text, text, facts->text_bytes);
-		facts->text[facts->text_bytes] = '\0';
-	}
+	if (state_has(in, "text") && !parse_text(in, facts))
+		return false;
+	if (state_has(in, "bytes") && (facts->text != NULL || !parse_text_behind(claim, in, facts)))
+		return false;
 	bool is_kind = S_ISREG(facts->mode) || S_ISDIR(facts->mode) || S_ISLNK(facts->mode);
 	return !state_failed(in) && is_kind;
 }
@@ -189,7 +230,7 @@ int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts)
 		return -ENOMEM;
 	if (file != NULL) {
 		state_reader_init(&in, file);
-		parsed = parse_lines(&in, facts);
+		parsed = parse_lines(claim, &in, facts);
 		state_reader_finish(&in);
 		fclose(file);
 	}

@@ -4,15 +4,17 @@
  * ever has, and
  *
  *     file inode=... lock=... mode=... uid=... gid=... links=... moved=... mtime=... atime=...
- * host=... pid=... command=... text=...
+ * host=... pid=... command=... text=... bytes=...
  *
  * in the form of journal/text.h. `inode` is what hard links have in common, if it does not follow
  * from the id; `lock` is the path of the queue of its lock (claim/file_path.h), if that is not the
  * one of the name; `moved` is there if that is a directory which was renamed with names in it;
  * `mtime`, in nanoseconds, is there if it is not the time at which the store had the text; `atime`
- * if it is another one than that. What is made twice, because a request is handled again by another
- * process, differs in the id alone: engine/lockfile.h relies on that. Text that is not in this
- * form, as of other clients, is a file's content as it is.
+ * if it is another one than that. A content of more than LASTING_LINE_BYTES_MAX bytes has their
+ * number as `bytes` instead of `text`, and is what follows the lines, in the form of base/cobs.h:
+ * whatever it is, the servers keep little more than it has. What is made twice, because a request
+ * is handled again by another process, differs in the id alone: engine/lockfile.h relies on that.
+ * Text that is not in this form, as of other clients, is a file's content as it is.
  *
  * Loop thread only; nothing here blocks.
  */
@@ -22,8 +24,10 @@
 #include "files/lasting.h"
 #include "stores/store.h"
 
-/* Symbolic links resolve within PATH_MAX; the text of a file is as long as any lock file's. */
-#define LASTING_TEXT_BYTES_MAX 4096
+/* What is longer is cut: another client's. */
+#define LASTING_TEXT_BYTES_MAX CONFIG_TEXT_LIMIT_MAX
+
+#define LASTING_LINE_BYTES_MAX 4096
 
 /* What the store's text says. */
 struct lasting_facts {
@@ -54,7 +58,8 @@ int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts);
 /* Frees what the facts own. All zeros are fine. */
 void lasting_facts_finish(struct lasting_facts *facts);
 
-/* The inode becomes what was read, and keeps its node. Returns 0 or -ENOMEM. */
+/* The inode becomes what was read, and keeps its node. Returns 0; -EDQUOT, if its maker may not
+ * have so long a text, or -ENOMEM. */
 int lasting_update(struct inode *inode, const struct lasting_facts *facts);
 
 /* Whether the facts are of the name that the inode is of. */

@@ -4,6 +4,7 @@
  */
 #include "files/looked.h"
 
+#include <errno.h>
 #include <linux/fuse.h>
 #include <stdlib.h>
 
@@ -79,15 +80,39 @@ static bool ends_walk(uint32_t opcode)
 	       opcode == FUSE_READLINK;
 }
 
+/* Whether it may be the last one, about a name in a directory. */
+static bool changes_name(uint32_t opcode)
+{
+	switch (opcode) {
+	case FUSE_CREATE:
+	case FUSE_MKNOD:
+	case FUSE_MKDIR:
+	case FUSE_SYMLINK:
+	case FUSE_LINK:
+	case FUSE_RENAME:
+	case FUSE_RENAME2:
+	case FUSE_UNLINK:
+	case FUSE_RMDIR:
+		return true;
+	default:
+		return false;
+	}
+}
+
 void looked_pass(struct filesystem *filesystem, const struct fuse_in_header *request)
 {
 	struct looked *looked = find(filesystem, (pid_t)request->pid);
 
 	if (looked == NULL || looked->last == request->unique)
 		return; /* it was put aside, and is handled again */
-	if (looked->last != 0 || (!is_of_walk(request->opcode) && !ends_walk(request->opcode)))
+	if (looked->last == 0 && changes_name(request->opcode))
+		let_go(filesystem, looked);
+	else if (looked->last != 0 ||
+		 (!is_of_walk(request->opcode) && !ends_walk(request->opcode))) {
 		forget(filesystem, looked);
-	else if (ends_walk(request->opcode))
+		return;
+	}
+	if (!is_of_walk(request->opcode))
 		looked->last = request->unique;
 }
 
@@ -133,6 +158,19 @@ void looked_note_stale(struct filesystem *filesystem, pid_t thread)
 	let_go(filesystem, looked);
 	looked->stale = true;
 	looked->last = 0;
+}
+
+int looked_stale(struct filesystem *filesystem, pid_t thread)
+{
+	if (looked_again(filesystem, thread))
+		return -ENOENT;
+	looked_note_stale(filesystem, thread);
+	return -ESTALE;
+}
+
+void looked_refuse(fuse_req_t req)
+{
+	fuse_reply_err(req, -looked_stale(filesystem_of(req), fuse_req_ctx(req)->pid));
 }
 
 void looked_finish(struct filesystem *filesystem)

@@ -10,6 +10,10 @@
  * about an open file comes from a thread that has not looked it up just before: it goes on with the
  * file, name or not.
  *
+ * The kernel does that once in a call. If a directory on the path has gone again by then, or the
+ * call began in one that has gone, its next ESTALE would be the caller's: so it is ENOENT, as on
+ * one host, where a directory that has been removed has no names.
+ *
  * What was found stays until the thread's next call, also if it loses its name meanwhile: who has
  * found a file opens it.
  *
@@ -19,6 +23,7 @@
 #ifndef DLOCKFS_FILES_LOOKED_H
 #define DLOCKFS_FILES_LOOKED_H
 
+#include <fuse_lowlevel.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -51,8 +56,15 @@ bool looked_is_unsure(const struct filesystem *filesystem, pid_t thread, const s
 /* The store has it. */
 void looked_settle(struct filesystem *filesystem, pid_t thread, const struct inode *inode);
 
-/* What the thread has looked up is gone, and its request is answered ESTALE. */
+/* The thread's request is answered ESTALE. */
 void looked_note_stale(struct filesystem *filesystem, pid_t thread);
+
+/* What the thread's request is about is gone. Returns what it is to be answered: -ESTALE, which is
+ * noted, or -ENOENT if the thread was told ESTALE in this call. */
+int looked_stale(struct filesystem *filesystem, pid_t thread);
+
+/* Answers the request with that. */
+void looked_refuse(fuse_req_t req);
 
 /* Forgets all. */
 void looked_finish(struct filesystem *filesystem);

@@ -5,9 +5,7 @@
  *   FINDING -> READING: which queue the lock of a lock file has (claim/file_path.h)
  *   READING -> the claim is there -> BEGUN -> WRITING -> revoke: done
  *                                                     -> break: WAITING -> READING -> gone: done
- *   after BREAK_GRACE_MS: LOOKING -> the claim waits: REMOVING -> done
- *                                 -> it is held: WAITING -> READING -> gone: done
- *   after break_limit_ms(): REMOVING -> done
+ *   after BREAK_SESSIONS session timeouts: REMOVING -> done
  *   a write that met another one: READING again
  *   there is no connection: WAITING -> READING ... until CONNECTION_LIMIT_MS are over
  *
@@ -21,14 +19,12 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "base/escape.h"
 #include "base/log.h"
 #include "files/access.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/lasting_name.h"
 #include "files/lasting_view.h"
-#include "view/view.h"
 
 enum { READ_AGAIN_MS = 100, WRITES_MAX = 5 };
 
@@ -38,7 +34,6 @@ enum steer_state {
 	STEER_BEGUN,
 	STEER_WRITING,
 	STEER_WAITING,
-	STEER_LOOKING,
 	STEER_REMOVING
 };
 
@@ -62,15 +57,12 @@ struct steer {
 	bool found;	       /* `stored` is that of the claim */
 	bool begun;	       /* the claim may have been changed */
 	bool told;	       /* the claim's data says what is wanted */
-	bool held;	       /* perhaps; so the grace is that of a holder */
 	char *text;	       /* BEGUN: the new data; NULL: the claim is to be deleted */
 	uint32_t version;      /* BEGUN: the version of the data that is replaced */
 	int writes;	       /* so far */
 	int64_t due_ms;	       /* BEGUN, WAITING: when to go on */
-	int64_t told_ms;       /* when that was written */
-	int64_t overrule_ms;   /* when the grace is over */
+	int64_t overrule_ms;   /* if `told`: until when its host may take it away */
 	int64_t connection_ms; /* until when a connection is waited for */
-	struct view *view;     /* LOOKING: of the lock's queue */
 	const struct steer_events *events; /* NULL: none is called any more */
 	void *context;
 	char *path, *claim;
@@ -190,55 +182,6 @@ static void read_later(struct steer *steer)
 	steer->due_ms = steer->filesystem->now_ms + READ_AGAIN_MS;
 }
 
-/* Whether the claim waits, by the lines of a view (view/view.h). */
-static bool says_waiting(const char *text, size_t bytes, const char *claim)
-{
-	char key[8 + 3 * CLAIM_NAME_BYTES] = " claim=";
-	const char *end = text + bytes, *line = text;
-
-	escape_format(key + strlen(key), sizeof(key) - strlen(key), claim);
-	while (line < end) {
-		const char *next = memchr(line, '\n', (size_t)(end - line));
-		size_t length = (size_t)((next != NULL ? next : end) - line);
-		const char *found = memmem(line, length, key, strlen(key));
-		if (found != NULL &&
-		    (found + strlen(key) == line + length || found[strlen(key)] == ' '))
-			return memmem(line, length, " state=waiting ", 15) != NULL;
-		line += length + 1;
-	}
-	return false;
-}
-
-/* How long a holder is given from when it was told. */
-static int64_t break_limit_ms(const struct steer *steer)
-{
-	int64_t limit_ms = BREAK_SESSIONS * engine_status(steer->shard->engine).timeout_ms;
-	return limit_ms > BREAK_GRACE_MS ? limit_ms : BREAK_GRACE_MS;
-}
-
-static void on_text(void *context, int error, const char *text, size_t text_bytes)
-{
-	struct steer *steer = context;
-
-	steer->view = NULL;
-	if (error == 0 && says_waiting(text, text_bytes, steer->claim)) {
-		remove_claim(steer);
-		return;
-	}
-	steer->held = true;
-	steer->overrule_ms = steer->told_ms + break_limit_ms(steer);
-	read_later(steer);
-}
-
-static void look_whether_held(struct steer *steer)
-{
-	static const struct view_events events = {.on_text = on_text};
-
-	steer->state = STEER_LOOKING;
-	if (view_queue(steer->shard->viewer, steer->path, &events, steer, &steer->view) != 0)
-		read_later(steer);
-}
-
 /* The engine's claim is dealt with at once, another host's is read. */
 static void begin_order(struct steer *steer)
 {
@@ -332,8 +275,6 @@ static void on_read(struct store_read *base, int error, const struct store_claim
 		begin_with(steer, claim);
 	else if (steer->filesystem->now_ms < steer->overrule_ms)
 		read_later(steer);
-	else if (!steer->held)
-		look_whether_held(steer);
 	else
 		remove_claim(steer);
 }
@@ -346,8 +287,9 @@ static void written(struct steer *steer, int error)
 		finish(steer, error == -ESTALE ? -ECONNRESET : error);
 	} else {
 		steer->told = true;
-		steer->told_ms = steer->filesystem->now_ms;
-		steer->overrule_ms = steer->told_ms + BREAK_GRACE_MS;
+		steer->overrule_ms =
+			steer->filesystem->now_ms +
+			BREAK_SESSIONS * engine_status(steer->shard->engine).timeout_ms;
 		read_later(steer);
 	}
 }
@@ -404,9 +346,6 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 void steer_cancel(struct steer *steer)
 {
 	steer->events = NULL;
-	if (steer->view != NULL)
-		view_cancel(steer->view);
-	steer->view = NULL;
 	if (!steer->asking)
 		finish(steer, -EINTR);
 }

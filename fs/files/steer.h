@@ -9,21 +9,24 @@
  * order waits for CONNECTION_LIMIT_MS.
  *
  * A claim that is to be broken, and whose host does not take it away, is deleted here: at once if
- * it is of another client, who reads no order; after BREAK_GRACE_MS if it waits; and if it is held
- * after BREAK_SESSIONS session timeouts T, by when no holder believes in it any more. For a host
- * watches the claims that it holds from its next heartbeat on, and its lease ends T after the
- * latest heartbeat that was answered, or sooner:
+ * it is of another client, who reads no order; else after BREAK_SESSIONS session timeouts T, by
+ * when nobody holds by it, nor is going to. For a host watches the claims that stand in a queue
+ * from its next heartbeat on, and its lease ends T after the latest heartbeat that was answered, or
+ * sooner:
  *
  *  - One that was sent before the order was written renews the lease for T from then at most; the
  *    next one is sent within that time, or the lease is over.
  *  - Behind that one comes the news that the data has changed. The host asks for the data before it
  *    sends another heartbeat, so that no later one renews the lease of a host that has not read the
  *    order. So its lease ends within 2 T, if the order did not reach it sooner.
+ *  - A host that reads the order withdraws the claim, whether it is held or waits: whoever waits by
+ *    it asks anew, by another one. One that watches the claim, and does not know its data, grants
+ *    nothing by it. So it does not matter that a claim which waits may be granted at any time,
+ *    without a word to the store: what was seen of the queue is not asked for here.
  *
  * With etcd the news of a claim and the answers to heartbeats do not come in one order; both come
  * on one connection, though. T is that of this host's session: a host with a longer one may believe
- * for longer, as may one that holds more than 500 claims that it does not watch yet
- * (engine/steer.c).
+ * for longer, as may one with more than 500 claims that it does not watch yet (engine/steer.c).
  *
  * Loop thread only; nothing here blocks.
  */
@@ -39,7 +42,6 @@
 
 struct filesystem;
 
-#define BREAK_GRACE_MS	    2000
 #define BREAK_SESSIONS	    2
 #define CONNECTION_LIMIT_MS 5000
 

@@ -72,7 +72,7 @@ void telling_lose(struct handle *handle)
 	handle->inode->shard->metrics.fenced_handles++;
 	if (add(&filesystem->telling, handle->number))
 		return;
-	struct signal_round round = signal_round_begin();
+	struct signal_round round = signal_round_begin(filesystem->board);
 	signal_holders(handle, &round);
 	signal_round_end(&round);
 	holder_leave_all(handle);
@@ -173,7 +173,7 @@ static struct handle *find(const struct filesystem *filesystem, size_t at)
 void telling_conclude(struct filesystem *filesystem)
 {
 	struct telling *telling = &filesystem->telling;
-	struct signal_round round = signal_round_begin();
+	struct signal_round round = signal_round_begin(filesystem->board);
 	struct handle *handle;
 
 	if (is_concluded(telling))

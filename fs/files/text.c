@@ -10,6 +10,7 @@
 
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "files/lasting.h"
 #include "files/user.h"
 #include "journal/journal.h"
 
@@ -20,6 +21,17 @@ struct text_block {
 	size_t at; /* where it begins */
 	struct text_block *before;
 };
+
+off_t text_limit(const struct inode *inode)
+{
+	const struct lock_policy policy =
+		config_policy(inode->shard->filesystem->config, inode->path);
+	int64_t limit = config_text_limit(&policy);
+
+	if (inode->lasting != NULL && limit > lasting_text_limit(inode))
+		limit = lasting_text_limit(inode);
+	return limit;
+}
 
 blkcnt_t text_blocks(const struct text *text)
 {
@@ -160,19 +172,21 @@ void text_free(struct inode *inode)
 	text->count = 0;
 }
 
-/* Whether the text may become so long, and for which user: 0, -EFBIG or -EDQUOT. */
-static int check(const struct inode *inode, off_t size, uid_t *uid)
+/* Whether the limit of the lock allows that length. */
+static bool is_too_long(const struct inode *inode, off_t size)
 {
-	struct filesystem *filesystem = inode->shard->filesystem;
-	const struct text *text = &inode->text;
+	return size < 0 || (size > (off_t)inode->text.count && size > text_limit(inode));
+}
 
-	if (size < 0 || (size > (off_t)text->count &&
-			 size > config_policy(filesystem->config, inode->path).text_limit))
-		return -EFBIG;
-	size_t shares = user_shares_of_text((size_t)size);
+/* Whether the text may take that much of the account, and for which user: 0 or -EDQUOT. */
+static int check(const struct inode *inode, size_t count, uid_t *uid)
+{
+	const struct text *text = &inode->text;
+	size_t shares = user_shares_of_text(count);
 	size_t former = user_shares_of_text(text->count);
+
 	if (shares > former)
-		return user_check(filesystem, *uid, USER_NAMES,
+		return user_check(inode->shard->filesystem, *uid, USER_NAMES,
 				  text->writer != NULL && text->writer->uid == *uid
 					  ? shares - former
 					  : shares);
@@ -183,7 +197,7 @@ static int check(const struct inode *inode, off_t size, uid_t *uid)
 
 int text_resize(struct inode *inode, off_t size, uid_t uid)
 {
-	int error = check(inode, size, &uid);
+	int error = is_too_long(inode, size) ? -EFBIG : check(inode, (size_t)size, &uid);
 	return error != 0 ? error : resize(inode, (size_t)size, uid);
 }
 
@@ -205,8 +219,13 @@ int text_write(struct inode *inode, const char *data, size_t bytes, off_t offset
 
 int text_set(struct inode *inode, const char *data, size_t bytes, uid_t uid)
 {
-	int error = resize(inode, bytes, uid);
+	if (bytes == inode->text.count &&
+	    (bytes == 0 || memcmp(inode->text.bytes, data, bytes) == 0))
+		return 0;
+	int error = check(inode, bytes, &uid);
 
+	if (error == 0)
+		error = resize(inode, bytes, uid);
 	if (error == 0 && bytes > 0)
 		memcpy(inode->text.bytes, data, bytes);
 	if (error == 0)

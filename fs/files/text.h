@@ -32,17 +32,21 @@ struct text {
 	struct text_block *last; /* of the blocks but the first one; NULL: there are no others */
 };
 
+/* How long the text may become, in bytes: `text_limit` of the lock. */
+off_t text_limit(const struct inode *inode);
+
 /* How many blocks the text takes. */
 blkcnt_t text_blocks(const struct text *text);
 
 /* Cuts the text; or extends it with zeros, on the account of `uid`. Returns 0; -EFBIG beyond the
- * limit of the lock (`text_limit`), -EDQUOT, or -ENOMEM. */
+ * limit, -EDQUOT, or -ENOMEM. */
 int text_resize(struct inode *inode, off_t size, uid_t uid);
 
 /* Writes into the text, and extends it as far as that takes. Returns the same. */
 int text_write(struct inode *inode, const char *data, size_t bytes, off_t offset, uid_t uid);
 
-/* Replaces the text, on the account of `uid`, whatever the limits are. Returns 0 or -ENOMEM. */
+/* Replaces the text, on the account of `uid`; `text_limit` does not count, as servers may have
+ * more. Returns 0; or -EDQUOT or -ENOMEM, and the text is what it was. */
 int text_set(struct inode *inode, const char *data, size_t bytes, uid_t uid);
 
 /* The text of one inode becomes that of another one, which has none. */

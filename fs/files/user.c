@@ -20,6 +20,9 @@
 /* How many kept bytes count as a share of USER_FILES, */
 #define SHARE_BYTES 4096
 
+/* of a request as one more of USER_WAITERS, which no other one but a write reaches, */
+#define REQUEST_SHARE_BYTES 8192
+
 /* and how many of what the next process reads. Common paths, and texts, have less. */
 #define SHARE_STATE_BYTES 256
 
@@ -118,6 +121,11 @@ size_t user_shares_of(size_t bytes)
 size_t user_shares_of_path(size_t bytes)
 {
 	return 1 + bytes / SHARE_STATE_BYTES;
+}
+
+size_t user_shares_of_request(size_t bytes)
+{
+	return bytes / REQUEST_SHARE_BYTES;
 }
 
 size_t user_shares_of_text(size_t bytes)

@@ -4,15 +4,16 @@
  * and how much each may have, so that no user can keep the others from their locks:
  *
  *   USER_WAITERS  calls that ask for a lock, or about one (F_GETLK, fsync(2), the ioctl(2) for the
- *                 token), and are not answered yet: each is a claim in a queue, as a rule
+ *                 token), and are not answered yet: each is a claim in a queue, as a rule; and
+ * calls about lasting names (lasting.h), a long write(2) by its length: user_shares_of_request()
  *   USER_FILES    open files, including directories and files of .dlockfs, for the user who opened
  *                 them; a long path counts, too: user_shares_of_path(), as do bytes that are kept
  *                 for directories and files of .dlockfs: user_shares_of()
  *   USER_RANGES   byte ranges that are held through files that the user has opened; if a process
  *                 has locked through files of several users, they count for the first
  *   USER_NAMES    existing names that the user has made, even after chown(2), by the length of
- *                 their paths; and the texts in files that the user was the last to make longer:
- *                 user_shares_of_text(). Once a name is gone, only open files count, as
+ *                 their paths; and the texts in files that the user was the last to make longer,
+ *                 or that came with the name: user_shares_of_text(). Once a name is gone, only open files count, as
  *                 USER_FILES, and their texts
  *
  * Each share is owned by what it stands for (struct parked, struct handle, struct inode and so on),
@@ -75,6 +76,9 @@ size_t user_shares_of(size_t bytes);
  * by what that takes. */
 size_t user_shares_of_path(size_t bytes);
 size_t user_shares_of_text(size_t bytes);
+
+/* How many more shares of USER_WAITERS a request of that length counts for while it is kept. */
+size_t user_shares_of_request(size_t bytes);
 
 /* The user has `amount` more, at least 1, checked or not. Returns the user, for user_leave(); NULL
  * when out of memory. */

@@ -80,8 +80,19 @@ int64_t user_writes_add(struct filesystem *filesystem, uid_t uid)
 	if (writer == NULL)
 		return 0;
 	int64_t due_ms = rate_next_ms(&writer->rate, &limit, now_ms);
-	rate_use(&writer->rate, &limit, now_ms);
+	rate_use(&writer->rate, &limit, now_ms, 1);
 	return due_ms > now_ms ? due_ms : 0;
+}
+
+void user_writes_add_bytes(struct filesystem *filesystem, uid_t uid, size_t bytes)
+{
+	const struct rate_limit limit = limit_of(filesystem);
+	int64_t times = (int64_t)(bytes / USER_WRITES_BYTES);
+	struct user_writer *writer =
+		times > 0 && user_is_limited(uid) ? find_or_create(filesystem, uid) : NULL;
+
+	if (writer != NULL)
+		rate_use(&writer->rate, &limit, filesystem->now_ms, times);
 }
 
 int64_t user_writes_end(struct filesystem *filesystem, uid_t uid)

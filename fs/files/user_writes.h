@@ -2,14 +2,16 @@
  *
  * How often each user makes the servers write something: `user_writes` a second, and
  * USER_WRITES_SECONDS seconds' worth at once. Calls count that ask for a lock, for a token or for a
- * proof, or that change names or files that outlive close. What is over the limit waits
- * (ops/writes.h), each in its turn. Users without limits (user_is_limited()) do not wait.
+ * proof, or that change names or files that outlive close; and once more each for
+ * USER_WRITES_BYTES of what is written by that. What is over the limit waits (ops/writes.h), each
+ * in its turn. Users without limits (user_is_limited()) do not wait.
  *
  * Loop thread only; nothing blocks.
  */
 #ifndef DLOCKFS_FILES_USER_WRITES_H
 #define DLOCKFS_FILES_USER_WRITES_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,7 +22,8 @@
 
 struct filesystem;
 
-enum { USER_WRITES_SECONDS = 10 };
+/* With its keys a claim of a lock takes about that of the servers' space. */
+enum { USER_WRITES_SECONDS = 10, USER_WRITES_BYTES = 1024 };
 
 struct user_writer {
 	uid_t uid;
@@ -36,6 +39,9 @@ struct user_writes {
 
 /* The user causes a write. Returns until when it is to wait; 0: it is not to wait. */
 int64_t user_writes_add(struct filesystem *filesystem, uid_t uid);
+
+/* What was counted writes so many bytes: if they are many, what comes next waits longer. */
+void user_writes_add_bytes(struct filesystem *filesystem, uid_t uid, size_t bytes);
 
 /* Until when the latest of those that the user has caused were to wait; 0: none. */
 int64_t user_writes_end(struct filesystem *filesystem, uid_t uid);

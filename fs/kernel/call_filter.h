@@ -24,4 +24,7 @@
  * libseccomp; or -errno. */
 int call_filter_set(bool is_privileged);
 
+/* Whether this thread has such a filter. */
+bool call_filter_is_set(void);
+
 #endif

@@ -55,8 +55,14 @@ static const struct {
 	{SYS_openat, 2, O_EXCL}, {SYS_statx, 0, 0}, {SYS_unlinkat, 0, 0},
 };
 
+/* A call, as the kernel shows it. */
+struct call {
+	long number; /* -1: unknown */
+	unsigned long arguments[3];
+};
+
 /* Returns false if the thread runs. */
-static bool read_call(int file, struct calling *ret)
+static bool read_call(int file, struct call *ret)
 {
 	char text[256], *end;
 	ssize_t bytes = pread(file, text, sizeof(text) - 1, 0);
@@ -74,7 +80,7 @@ static bool read_call(int file, struct calling *ret)
 	return true;
 }
 
-void calling_read(pid_t thread, struct calling *ret)
+static void find_call(pid_t thread, struct call *ret)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	char path[48];
@@ -95,44 +101,39 @@ void calling_read(pid_t thread, struct calling *ret)
 	close(file);
 }
 
-static void find_call(pid_t thread, struct calling *ret)
+enum calling calling_read(pid_t thread)
+{
+	struct call call;
+
+	find_call(thread, &call);
+	for (size_t i = 0; call.number >= 0 && i < sizeof(makes_name) / sizeof(*makes_name); i++) {
+		if (makes_name[i] == call.number)
+			return CALLING_MAKES_NAME;
+	}
+	for (size_t i = 0; call.number >= 0 && i < sizeof(goes_on) / sizeof(*goes_on); i++) {
+		if (goes_on[i].number == call.number &&
+		    (call.arguments[goes_on[i].argument] & goes_on[i].flag) == 0)
+			return CALLING_GOES_ON;
+	}
+	return CALLING_OTHER;
+}
+
+static enum calling find(pid_t thread)
 {
 	const struct warden_request request = {.kind = WARDEN_CALL, .pid = thread};
-	struct warden_answer answer;
 
-	if (warden_socket() < 0) {
-		calling_read(thread, ret);
-		return;
-	}
-	ret->number = -1;
-	if (warden_ask(&request, NULL, NULL, 0, &answer, NULL) != 0)
-		return;
-	ret->number = (long)answer.result;
-	for (size_t i = 0; i < sizeof(ret->arguments) / sizeof(*ret->arguments); i++)
-		ret->arguments[i] = (unsigned long)answer.numbers[i];
+	if (warden_socket() < 0)
+		return calling_read(thread);
+	int64_t call = warden_do(&request);
+	return call < 0 ? CALLING_OTHER : (enum calling)call;
 }
 
 bool calling_goes_on(pid_t thread)
 {
-	struct calling call;
-
-	find_call(thread, &call);
-	for (size_t i = 0; call.number >= 0 && i < sizeof(goes_on) / sizeof(*goes_on); i++) {
-		if (goes_on[i].number == call.number)
-			return (call.arguments[goes_on[i].argument] & goes_on[i].flag) == 0;
-	}
-	return false;
+	return find(thread) == CALLING_GOES_ON;
 }
 
 bool calling_makes_name(pid_t thread)
 {
-	struct calling call;
-
-	find_call(thread, &call);
-	long number = call.number;
-	for (size_t i = 0; number >= 0 && i < sizeof(makes_name) / sizeof(*makes_name); i++) {
-		if (makes_name[i] == number)
-			return true;
-	}
-	return false;
+	return find(thread) == CALLING_MAKES_NAME;
 }

@@ -2,7 +2,9 @@
  *
  * Which system call a thread waits in. A LOOKUP does not say what it is for, and an exclusive open
  * has to be told from the calls that only want to know whether a name is free; and where a name may
- * be gone on another host, these from those that go on with what they have found.
+ * be gone on another host, these from those that go on with what they have found. Where it
+ * is not known, a name in use may be hidden until it is opened again, and a call may cost a read
+ * more (etc/doc/semantics.md): no lock is affected.
  */
 #ifndef DLOCKFS_KERNEL_CALLING_H
 #define DLOCKFS_KERNEL_CALLING_H
@@ -21,11 +23,8 @@ bool calling_makes_name(pid_t thread);
  * False if that cannot be known, as above. */
 bool calling_goes_on(pid_t thread);
 
-/* The call of a thread, as this process itself may see it. */
-struct calling {
-	long number; /* -1: unknown */
-	unsigned long arguments[3];
-};
-void calling_read(pid_t thread, struct calling *ret);
+/* What kind of call the thread is in, as this process itself may see it. */
+enum calling { CALLING_OTHER, CALLING_MAKES_NAME, CALLING_GOES_ON }; /* OTHER: or unknown */
+enum calling calling_read(pid_t thread);
 
 #endif

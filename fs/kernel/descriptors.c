@@ -89,17 +89,24 @@ bool descriptors_have_of(pid_t pid, unsigned int device)
 	const struct dirent *entry;
 	struct statx attr;
 	char path[64];
+	size_t seen = 0;
 	bool has = false;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	DIR *folder = opendir(path);
 	if (folder == NULL && errno == EACCES)
 		return true;
-	while (folder != NULL && !has && (entry = readdir(folder)) != NULL)
+	while (folder != NULL && !has && seen <= DESCRIPTORS_LOOKS &&
+	       (entry = readdir(folder)) != NULL) {
+		if (entry->d_name[0] == '.')
+			continue;
+		seen++;
 		has = syscall(SYS_statx, dirfd(folder), entry->d_name, AT_STATX_DONT_SYNC,
-			      STATX_TYPE, &attr) == 0 &&
-		      attr.stx_dev_major == 0 && attr.stx_dev_minor == device;
+			      STATX_TYPE, &attr) == 0
+			      ? attr.stx_dev_major == 0 && attr.stx_dev_minor == device
+			      : errno == EACCES;
+	}
 	if (folder != NULL)
 		closedir(folder);
-	return has;
+	return has || (folder != NULL && seen == 0) || seen > DESCRIPTORS_LOOKS;
 }

@@ -15,7 +15,7 @@
 #define MAGIC UINT64_C(0x31647261756c6b64)
 
 /* Who has signalled the process of an entry, or is about to. */
-enum { TOLD_BY_NOBODY, TOLD_BY_DAEMON, TOLD_BY_GUARD };
+enum { TOLD_BY_NOBODY, TOLD_BY_DAEMON, TOLD_BY_GUARD, TOLD_PASSED };
 
 /* `start` is 0 while the entry is free; `who` is then the next free one. */
 struct entry {
@@ -36,6 +36,7 @@ struct shared {
 	_Atomic int64_t sleeps_until_ms; /* the guard; INT64_MAX: until it is woken */
 	_Atomic int64_t moved_ms;	 /* the daemon's latest progress */
 	_Atomic uint64_t entries;	 /* how many were ever in use */
+	_Atomic uint64_t passed;	 /* how often the daemon has passed a process on */
 	atomic_bool handed_over;
 	_Atomic uint64_t guards; /* how many have opened the board */
 	atomic_uint place;	 /* of the latest */
@@ -47,8 +48,10 @@ struct lease_board {
 	struct shared *shared;
 	size_t bytes;
 	int memory, wake;
-	lease_board_entry free; /* the first free entry; 0: there is none */
-	uint64_t number;	/* of the guard; the daemon has none */
+	lease_board_entry free;	   /* the first free entry; 0: there is none */
+	lease_board_entry *passed; /* which the guard may not have taken yet */
+	size_t passed_count, passed_capacity;
+	uint64_t number; /* of the guard; the daemon has none */
 };
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "the other process has no lock of this one");
@@ -106,6 +109,7 @@ void lease_board_destroy(struct lease_board *board)
 		close(board->memory);
 	if (board->wake >= 0)
 		close(board->wake);
+	free(board->passed);
 	free(board);
 }
 
@@ -163,6 +167,18 @@ void lease_board_move(struct lease_board *board, int64_t now_ms)
 		atomic_store(&board->shared->moved_ms, now_ms);
 }
 
+/* Frees what was passed on, and which the guard has taken. */
+static void reclaim(struct lease_board *board)
+{
+	for (size_t i = board->passed_count; i-- > 0;) {
+		lease_board_entry entry = board->passed[i];
+		if (atomic_load(&board->shared->entry[entry].told) != TOLD_BY_GUARD)
+			continue;
+		lease_board_remove(board, entry);
+		board->passed[i] = board->passed[--board->passed_count];
+	}
+}
+
 lease_board_entry lease_board_add(struct lease_board *board,
 				  const struct lease_board_process *process)
 {
@@ -171,6 +187,8 @@ lease_board_entry lease_board_add(struct lease_board *board,
 
 	if (board == NULL)
 		return 0;
+	if (board->free == 0 && atomic_load(&shared->entries) == LEASE_BOARD_PROCESSES)
+		reclaim(board);
 	if (board->free != 0) {
 		entry = board->free;
 		board->free = (lease_board_entry)atomic_load(&shared->entry[entry].who);
@@ -207,6 +225,32 @@ bool lease_board_begin_telling(struct lease_board *board, lease_board_entry entr
 	return atomic_compare_exchange_strong(&board->shared->entry[entry].told, &told,
 					      TOLD_BY_DAEMON) ||
 	       told == TOLD_BY_DAEMON;
+}
+
+bool lease_board_pass(struct lease_board *board, const struct lease_board_process *process)
+{
+	uint64_t told = TOLD_BY_NOBODY;
+
+	if (board == NULL)
+		return false;
+	if (board->passed_count == board->passed_capacity) {
+		size_t capacity = 2 * board->passed_capacity + 64;
+		lease_board_entry *grown =
+			reallocarray(board->passed, capacity, sizeof(*board->passed));
+		if (grown == NULL)
+			return false;
+		board->passed = grown;
+		board->passed_capacity = capacity;
+	}
+	lease_board_entry entry = lease_board_add(board, process);
+	if (entry == 0)
+		return false;
+	board->passed[board->passed_count++] = entry;
+	/* The guard may have taken it already, as one of a store that is late. */
+	atomic_compare_exchange_strong(&board->shared->entry[entry].told, &told, TOLD_PASSED);
+	atomic_fetch_add(&board->shared->passed, 1);
+	wake_guard(board);
+	return true;
 }
 
 void lease_board_renew(struct lease_board *board, lease_board_entry entry)
@@ -339,6 +383,19 @@ bool lease_board_take(struct lease_board *board, lease_board_entry entry, bool h
 	if (hung)
 		return atomic_exchange(&at->told, TOLD_BY_GUARD) != TOLD_BY_GUARD;
 	return atomic_compare_exchange_strong(&at->told, &told, TOLD_BY_GUARD);
+}
+
+bool lease_board_take_passed(struct lease_board *board, lease_board_entry entry)
+{
+	uint64_t told = TOLD_PASSED;
+
+	return atomic_compare_exchange_strong(&board->shared->entry[entry].told, &told,
+					      TOLD_BY_GUARD);
+}
+
+uint64_t lease_board_passed(const struct lease_board *board)
+{
+	return atomic_load(&board->shared->passed);
 }
 
 lease_board_entry lease_board_entries(const struct lease_board *board)

@@ -19,6 +19,8 @@
  * as long as the store has patience. Each process is signalled by one of the two: by whoever takes
  * its entry first.
  *
+ * The guard also sends the signals that the daemon passes on: lease_board_pass().
+ *
  * Nothing here blocks. The memory is bounded: no more than LEASE_BOARD_PROCESSES processes are
  * noted. Every function of the daemon's side does nothing if the board is NULL.
  */
@@ -85,6 +87,10 @@ bool lease_board_begin_telling(struct lease_board *board, lease_board_entry entr
 /* The process still holds something else: the next loss is another one. 0 is fine. */
 void lease_board_renew(struct lease_board *board, lease_board_entry entry);
 
+/* The guard is to signal the process now, whatever is held: the daemon cannot. Returns false if the
+ * board is full, or NULL. */
+bool lease_board_pass(struct lease_board *board, const struct lease_board_process *process);
+
 /* What the latest guard could make sure of, as bits; 0: none has begun. */
 enum lease_board_place {
 	LEASE_BOARD_WATCHES = 1 << 0,  /* it has begun */
@@ -148,5 +154,9 @@ lease_board_entry lease_board_entries(const struct lease_board *board);
 /* The guard is about to signal the process of the entry. Returns false if it has done so, or if the
  * daemon has, or is about to; which does not count if it is `hung`. */
 bool lease_board_take(struct lease_board *board, lease_board_entry entry, bool hung);
+
+/* The same for what the daemon has passed on; how often it has, so far. */
+bool lease_board_take_passed(struct lease_board *board, lease_board_entry entry);
+uint64_t lease_board_passed(const struct lease_board *board);
 
 #endif

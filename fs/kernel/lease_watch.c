@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/platform.h"
+#include "kernel/descriptors.h"
 #include "kernel/lease_board.h"
 #include "kernel/memory_lock.h"
 #include "kernel/mount_point.h"
@@ -84,11 +85,13 @@ static unsigned take_precedence(void)
 	return place;
 }
 
-void lease_watch_begin(struct lease_watch *watch, int memory, int wake, const char *mountpoint)
+void lease_watch_begin(struct lease_watch *watch, int memory, int wake, const char *mountpoint,
+		       unsigned int device)
 {
 	*watch = (struct lease_watch){
 		.board = lease_board_open(memory, wake),
 		.mountpoint = mountpoint,
+		.device = device,
 		.wake = wake,
 		.timer = -1,
 		.control = -1,
@@ -188,25 +191,37 @@ static void abort_connection(const struct lease_watch *watch)
 		umount2(watch->mountpoint, MNT_FORCE | UMOUNT_NOFOLLOW);
 }
 
-/* Signals who is to be told: those of the stores that are late, or all if the daemon hangs. */
-static size_t signal_holders(struct lease_board *board, bool hung)
+/* Whose turn it is: of the stores that are late, of whom the daemon has passed on, or of all. */
+enum whose { WHO_IS_LATE, WHO_IS_PASSED, ALL_OF_HUNG };
+
+static bool take(struct lease_board *board, lease_board_entry entry, size_t store, enum whose whose,
+		 int64_t now_ms)
 {
+	if (whose == WHO_IS_PASSED)
+		return lease_board_take_passed(board, entry);
+	return (whose == ALL_OF_HUNG || lease_board_is_late(board, store, now_ms)) &&
+	       lease_board_take(board, entry, whose == ALL_OF_HUNG);
+}
+
+static size_t signal_holders(const struct lease_watch *watch, enum whose whose)
+{
+	struct lease_board *board = watch->board;
 	lease_board_entry last = lease_board_entries(board);
-	struct signal_round round = signal_round_begin();
+	struct signal_round round = signal_round_begin(NULL);
 	struct lease_board_process process;
 	int64_t now_ms = clock_now_ms();
 	size_t count = 0;
 
 	for (lease_board_entry entry = 1; entry <= last; entry++) {
 		if (!lease_board_read(board, entry, &process) ||
-		    (!hung && !lease_board_is_late(board, process.store, now_ms)) ||
-		    !lease_board_take(board, entry, hung))
+		    !take(board, entry, process.store, whose, now_ms))
 			continue;
 		int pidfd = process_open(process.pid, process.start);
 		if (pidfd < 0)
 			continue;
-		count += signal_round_send(&round, pidfd, process.pid, process.user,
-					   process.signal) > 0;
+		if (watch->device == 0 || descriptors_have_of(process.pid, watch->device))
+			count += signal_round_send(&round, pidfd, process.pid, process.user,
+						   process.signal) > 0;
 		close(pidfd);
 	}
 	signal_round_end(&round);
@@ -215,13 +230,23 @@ static size_t signal_holders(struct lease_board *board, bool hung)
 
 void lease_watch_tell(struct lease_watch *watch)
 {
-	signal_holders(watch->board, false);
+	signal_holders(watch, WHO_IS_LATE);
+}
+
+void lease_watch_tell_passed(struct lease_watch *watch)
+{
+	uint64_t passed = watch->board != NULL ? lease_board_passed(watch->board) : watch->passed;
+
+	if (passed == watch->passed)
+		return;
+	watch->passed = passed;
+	signal_holders(watch, WHO_IS_PASSED);
 }
 
 void lease_watch_act(struct lease_watch *watch, int daemon, const char *why)
 {
 	abort_connection(watch);
-	size_t count = signal_holders(watch->board, true);
+	size_t count = signal_holders(watch, ALL_OF_HUNG);
 	if (daemon >= 0)
 		pidfd_send_signal(daemon, SIGKILL, NULL, 0);
 	lease_watch_end(watch);

@@ -26,15 +26,20 @@
 struct lease_watch {
 	struct lease_board *board; /* NULL: there is nothing to watch, or no more */
 	const char *mountpoint;
+	unsigned int device; /* 0: it does not matter what a process has open */
 	int wake, timer;
 	int control;	     /* write here to abort the connection; -1: there is no such file */
 	int64_t late_for_ms; /* what the watch was late for itself; INT64_MIN: nothing; */
 	int64_t last_ms;     /* then the daemon has time until this */
+	uint64_t passed;     /* lease_board_passed(), of what was looked through */
 };
 
 /* Watches the board of the descriptors, which the watch owns from now on. `mountpoint` must live
- * longer. Without a board nothing is watched. */
-void lease_watch_begin(struct lease_watch *watch, int memory, int wake, const char *mountpoint);
+ * longer. Signals go only to who has a file of the mount of that device open, unless it is 0: the
+ * daemon, which has written the board, may have been taken over. Without a board nothing is
+ * watched. */
+void lease_watch_begin(struct lease_watch *watch, int memory, int wake, const char *mountpoint,
+		       unsigned int device);
 
 /* Stops watching. */
 void lease_watch_end(struct lease_watch *watch);
@@ -52,6 +57,9 @@ enum lease_watch_verdict lease_watch_judge(struct lease_watch *watch);
 /* Sends the signals of on_lost to holders in stores that are late, to each once. Writes no line:
  * the daemon does, which goes on. */
 void lease_watch_tell(struct lease_watch *watch);
+
+/* Sends the signals that the daemon has passed on. To be called behind each lease_watch_judge(). */
+void lease_watch_tell_passed(struct lease_watch *watch);
 
 /* Whether anything is held. */
 bool lease_watch_is_needed(const struct lease_watch *watch);

@@ -36,7 +36,8 @@
 #define NAME "dlockfs-notifier"
 
 /* argv[0], for `ps`; the descriptor of the journal, or -1; the daemon's process id, and when it
- * started; whether the guard unmounts, or leaves that to others; the mount point.
+ * started; whether the guard unmounts, or leaves that to others; the mount's device, or 0; the
+ * mount point.
  */
 enum {
 	ARGUMENT_NAME,
@@ -44,6 +45,7 @@ enum {
 	ARGUMENT_DAEMON,
 	ARGUMENT_START,
 	ARGUMENT_UNMOUNTS,
+	ARGUMENT_DEVICE,
 	ARGUMENT_MOUNTPOINT,
 	ARGUMENTS
 };
@@ -219,6 +221,7 @@ static void watch_leases(struct guard *guard)
 {
 	enum lease_watch_verdict verdict = lease_watch_judge(&guard->watch);
 
+	lease_watch_tell_passed(&guard->watch);
 	if (verdict == LEASE_WATCH_WAITS)
 		return;
 	if (is_out_of_date(guard))
@@ -275,7 +278,8 @@ static void run_guard(struct guard *guard)
 	}
 }
 
-static void guard(pid_t writer, int daemon, int journal, const char *mountpoint)
+static void guard(pid_t writer, int daemon, int journal, const char *mountpoint,
+		  unsigned int device)
 {
 	struct guard guard = {
 		.writer = writer,
@@ -284,7 +288,7 @@ static void guard(pid_t writer, int daemon, int journal, const char *mountpoint)
 		.journal = journal,
 	};
 
-	lease_watch_begin(&guard.watch, BOARD, WAKE, mountpoint);
+	lease_watch_begin(&guard.watch, BOARD, WAKE, mountpoint, device);
 	if (journal >= 0)
 		guard.number = state_journal_count_guard(journal);
 	if (daemon < 0)
@@ -340,7 +344,8 @@ _Noreturn void notifier_process_run(char *const *arguments)
 		run_writer(self);
 	prctl(PR_SET_NAME, "dlockfs-guard"); /* not before the writer is another process */
 	if (writer > 0)
-		guard(writer, daemon, journal, arguments[ARGUMENT_MOUNTPOINT]);
+		guard(writer, daemon, journal, arguments[ARGUMENT_MOUNTPOINT],
+		      (unsigned int)strtoul(arguments[ARGUMENT_DEVICE], NULL, 10));
 	close(CONNECTION); /* before the socket tells of the end */
 	if (strcmp(arguments[ARGUMENT_UNMOUNTS], UNMOUNTS) == 0)
 		mount_point_unmount_dead(arguments[ARGUMENT_MOUNTPOINT]);
@@ -365,19 +370,21 @@ static int spawn_self(const posix_spawn_file_actions_t *actions, int journal,
 		      const struct notifier_mount *mount, const struct notifier_daemon *daemon,
 		      pid_t *child)
 {
-	char number[16], process[16], start[32];
+	char number[16], process[16], start[32], device[16];
 	char *arguments[ARGUMENTS + 1] = {
 		[ARGUMENT_NAME] = NAME,
 		[ARGUMENT_JOURNAL] = number,
 		[ARGUMENT_DAEMON] = process,
 		[ARGUMENT_START] = start,
 		[ARGUMENT_UNMOUNTS] = mount->unmounts ? UNMOUNTS : "leaves",
+		[ARGUMENT_DEVICE] = device,
 		[ARGUMENT_MOUNTPOINT] = (char *)mount->mountpoint,
 	};
 
 	snprintf(number, sizeof(number), "%d", journal);
 	snprintf(process, sizeof(process), "%d", (int)daemon->pid);
 	snprintf(start, sizeof(start), "%" PRIu64, daemon->start);
+	snprintf(device, sizeof(device), "%u", mount->device);
 	return own_program_spawn(actions, arguments, child);
 }
 

@@ -42,6 +42,8 @@ struct notifier_mount {
 	int fuse; /* the session's descriptor */
 	const char *mountpoint;
 	bool unmounts; /* when the daemon has died, the guard unmounts what is left of the mount */
+	unsigned int device; /* the guard signals only who has a file of it open
+				(kernel/descriptors.h); 0: whom the daemon has named */
 };
 
 struct notifier_process {

@@ -14,6 +14,8 @@
 
 #include "base/platform.h"
 #include "kernel/kill_right.h"
+#include "kernel/lease_board.h"
+#include "kernel/process_start.h"
 #include "kernel/warden.h"
 
 enum { CAPACITY_MIN = 64 };
@@ -80,8 +82,23 @@ void signal_round_note(struct signal_round *round, pid_t pid, int number)
 		note(round, sent_key(pid, number));
 }
 
+/* Has the guard send it. Returns 0, -ESRCH, or the error that the warden is not asked for. */
+static int pass(struct lease_board *board, int pidfd, pid_t pid, uid_t user, int number, int error)
+{
+	const struct lease_board_process process = {
+		.pid = pid,
+		.start = process_start(pid),
+		.user = user,
+		.signal = number,
+	};
+
+	if (pidfd_send_signal(pidfd, 0, NULL, 0) < 0 && errno == ESRCH)
+		return -ESRCH; /* else it was that process which has started then */
+	return process.start != 0 && lease_board_pass(board, &process) ? 0 : error;
+}
+
 /* Returns 0; -EPERM if the user could not signal the process, which lives; or another -errno. */
-static int send(int pidfd, pid_t pid, uid_t user, int number)
+static int send(struct lease_board *board, int pidfd, pid_t pid, uid_t user, int number)
 {
 	const struct warden_request request = {
 		.kind = WARDEN_SIGNAL,
@@ -91,11 +108,10 @@ static int send(int pidfd, pid_t pid, uid_t user, int number)
 	};
 	struct warden_answer answer;
 
-	if (warden_socket() >= 0) {
-		int error = warden_ask(&request, NULL, &pidfd, 1, &answer, NULL);
-		return error != 0 ? error : (int)answer.result;
-	}
-	return kill_right_send(user, pidfd, pid, number);
+	if (!warden_is_set())
+		return kill_right_send(user, pidfd, pid, number);
+	int error = warden_ask(&request, NULL, &pidfd, 1, &answer, NULL);
+	return error == 0 ? (int)answer.result : pass(board, pidfd, pid, user, number, error);
 }
 
 int signal_round_send(struct signal_round *round, int pidfd, pid_t pid, uid_t user, int number)
@@ -104,7 +120,7 @@ int signal_round_send(struct signal_round *round, int pidfd, pid_t pid, uid_t us
 		return 0;
 	if (is_seen(round, refused_key(pid, user)))
 		return -EPERM;
-	int error = send(pidfd, pid, user, number);
+	int error = send(round->board, pidfd, pid, user, number);
 	if (error == -EPERM)
 		note(round, refused_key(pid, user));
 	if (error != 0)
@@ -116,5 +132,5 @@ int signal_round_send(struct signal_round *round, int pidfd, pid_t pid, uid_t us
 void signal_round_end(struct signal_round *round)
 {
 	free(round->seen);
-	*round = signal_round_begin();
+	*round = signal_round_begin(round->board);
 }

@@ -11,10 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/histogram.h"
 #include "base/log.h"
 #include "base/opener.h"
 #include "base/platform.h"
@@ -22,66 +23,231 @@
 #include "kernel/packet.h"
 #include "kernel/warden_arguments.h"
 
-#define ANSWER_LIMIT_S 10
 #define START_LIMIT_MS 2000
 
-static int connection = -1;
+/* Without the loop: umount(2) waits for others. */
+#define CALM_LIMIT_MS 5000
 
-static bool was_set;
+/* What an answer takes if the warden is well (kernel/calling.c) does not count. */
+#define PROMPT_US 3000
+
+/* Of the loop's time a part of so many may be spent with waiting. */
+#define PARTS 10
+
+/* Until then a warden that owes an answer is not silent, as the host may be busy; and how often the
+ * log says that it is. */
+#define SILENT_MS     1000
+#define TOLD_AGAIN_MS 60000
+
+static struct {
+	int socket;
+	bool was_set, hurries;
+	uint64_t last_id;
+	uint64_t missed; /* the request whose answer nobody waits for any more; 0: there is none */
+	int64_t missed_ms;	  /* when that was asked */
+	int64_t waited_us, at_us; /* how long the loop has waited, as of then */
+	bool is_told;		  /* that it does not answer, */
+	int64_t told_ms;	  /* the last time then; 0: never */
+} warden = {.socket = -1};
 
 int warden_socket(void)
 {
-	return connection;
+	return warden.socket;
 }
 
 uid_t warden_uid(void)
 {
-	return was_set ? 0 : getuid();
+	return warden.was_set ? 0 : getuid();
 }
 
 gid_t warden_gid(void)
 {
-	return was_set ? 0 : getgid();
+	return warden.was_set ? 0 : getgid();
+}
+
+void warden_hurry(bool hurries)
+{
+	warden.hurries = hurries;
+	warden.waited_us = 0;
+}
+
+bool warden_is_set(void)
+{
+	return warden.was_set;
+}
+
+static bool is_silent(void)
+{
+	return warden.missed != 0 && clock_now_ms() - warden.missed_ms >= SILENT_MS;
+}
+
+static void tell_silence(void)
+{
+	int64_t now_ms = clock_now_ms();
+
+	if (!is_silent() || warden.is_told ||
+	    (warden.told_ms != 0 && now_ms - warden.told_ms < TOLD_AGAIN_MS))
+		return;
+	warden.is_told = true;
+	warden.told_ms = now_ms;
+	log_error("the process with root's rights does not answer; until it does, the guard sends "
+		  "signals");
+}
+
+static void tell_answer(void)
+{
+	if (warden.is_told)
+		log_info("the process with root's rights answers again");
+	warden.is_told = false;
 }
 
 static void give_up(int error)
 {
-	log_error("the process with root's rights does not answer: %s; signals, the guard and the "
-		  "end of the mount may lack them",
+	log_error("the process with root's rights has ended: %s; the guard sends signals from now "
+		  "on",
 		  strerror(error));
-	close(connection);
-	connection = -1;
+	close(warden.socket);
+	warden.socket = -1;
 	opener_set(NULL);
 }
 
-int warden_ask(const struct warden_request *request, const char *text, const int *descriptors,
-	       size_t count, struct warden_answer *ret, int *ret_descriptor)
+/* What is left of the loop's patience, or of another caller's. */
+static int find_limit_ms(enum warden_kind kind)
+{
+	int64_t now_us = histogram_now_us();
+
+	if (!warden.hurries)
+		return CALM_LIMIT_MS;
+	if (kind == WARDEN_OPEN || kind == WARDEN_CHANNEL)
+		return WARDEN_RARE_MS;
+	warden.waited_us -= (now_us - warden.at_us) / PARTS;
+	if (warden.waited_us < 0)
+		warden.waited_us = 0;
+	warden.at_us = now_us;
+	int64_t left_ms = WARDEN_PATIENCE_MS - warden.waited_us / 1000;
+	return left_ms > 0 ? (int)left_ms : 0;
+}
+
+/* The host may have been suspended meanwhile. */
+static void note_wait(int64_t begun_us)
+{
+	int64_t took_us = histogram_now_us() - begun_us;
+
+	if (took_us > PROMPT_US)
+		warden.waited_us += took_us;
+	if (warden.waited_us > INT64_C(1000) * WARDEN_PATIENCE_MS)
+		warden.waited_us = INT64_C(1000) * WARDEN_PATIENCE_MS;
+}
+
+static void close_all(int *descriptors, size_t count)
+{
+	while (count > 0)
+		close(descriptors[--count]);
+}
+
+/* Takes an answer that has come. Returns 0; -EAGAIN: there is none, or to a request that nobody
+ * waits for; or another -errno, the warden given up. */
+static int take_answer(uint64_t id, struct warden_answer *ret, int *ret_descriptor)
+{
+	int received[PACKET_DESCRIPTORS_MAX];
+	size_t count;
+	ssize_t got = packet_receive(warden.socket, ret, sizeof(*ret), received, &count);
+
+	if (got == -EAGAIN)
+		return -EAGAIN;
+	if (got != (ssize_t)sizeof(*ret)) {
+		int error = got < 0 ? (int)got : -ECONNRESET;
+		close_all(received, count);
+		give_up(-error);
+		return error;
+	}
+	if (ret->id == warden.missed)
+		warden.missed = 0;
+	if (ret->id == id && count > 0 && ret_descriptor != NULL)
+		*ret_descriptor = received[--count];
+	close_all(received, count);
+	if (warden.missed == 0)
+		tell_answer();
+	return ret->id == id ? 0 : -EAGAIN;
+}
+
+void warden_dispatch(void)
+{
+	struct warden_answer answer;
+
+	if (warden.socket >= 0)
+		take_answer(0, &answer, NULL);
+}
+
+static int await_answer(uint64_t id, int limit_ms, struct warden_answer *ret, int *ret_descriptor)
+{
+	int64_t end_us = histogram_now_us() + (int64_t)limit_ms * 1000, left_us;
+	int error = -EAGAIN;
+
+	while (error == -EAGAIN && (left_us = end_us - histogram_now_us()) > 0) {
+		struct pollfd readable = {.fd = warden.socket, .events = POLLIN};
+		if (poll(&readable, 1, (int)((left_us + 999) / 1000)) == 1)
+			error = take_answer(id, ret, ret_descriptor);
+	}
+	return error;
+}
+
+static int send_request(const struct warden_request *request, const char *text,
+			const int *descriptors, size_t count)
 {
 	const struct iovec parts[] = {
 		{.iov_base = (void *)request, .iov_len = sizeof(*request)},
 		{.iov_base = (void *)text, .iov_len = text != NULL ? strlen(text) : 0},
 	};
-	int received[PACKET_DESCRIPTORS_MAX];
-	size_t received_count = 0;
+	int error = packet_send(warden.socket, parts, 2, descriptors, count);
 
-	if (ret_descriptor != NULL)
-		*ret_descriptor = -1;
-	if (connection < 0)
-		return -ENOTCONN;
-	int error = packet_send(connection, parts, 2, descriptors, count);
-	if (error == 0) {
-		ssize_t got =
-			packet_receive(connection, ret, sizeof(*ret), received, &received_count);
-		if (got != (ssize_t)sizeof(*ret))
-			error = got < 0 ? (int)got : -ECONNRESET;
-	}
-	if (received_count > 0 && ret_descriptor != NULL && error == 0)
-		*ret_descriptor = received[--received_count];
-	while (received_count > 0)
-		close(received[--received_count]);
 	if (error != 0)
 		give_up(-error);
 	return error;
+}
+
+int warden_ask(const struct warden_request *request, const char *text, const int *descriptors,
+	       size_t count, struct warden_answer *ret, int *ret_descriptor)
+{
+	struct warden_request asked = *request;
+	int limit_ms = find_limit_ms((enum warden_kind)request->kind);
+
+	if (ret_descriptor != NULL)
+		*ret_descriptor = -1;
+	if (warden.missed != 0)
+		warden_dispatch();
+	if (warden.socket < 0)
+		return -ENOTCONN;
+	int error = -EAGAIN;
+	if (warden.missed == 0 && limit_ms > 0) {
+		int64_t begun_us = histogram_now_us();
+		asked.id = ++warden.last_id;
+		asked.until_ms = clock_now_ms() + limit_ms;
+		error = send_request(&asked, text, descriptors, count);
+		if (error == 0)
+			error = await_answer(asked.id, limit_ms, ret, ret_descriptor);
+		if (error == -EAGAIN) {
+			warden.missed = asked.id;
+			warden.missed_ms = clock_now_ms();
+		}
+		note_wait(begun_us);
+	}
+	if (error != -EAGAIN)
+		return error;
+	tell_silence();
+	return -ETIMEDOUT;
+}
+
+enum warden_state warden_state(void)
+{
+	const struct warden_request request = {.kind = WARDEN_CALL};
+
+	if (!warden.was_set)
+		return WARDEN_NONE;
+	warden_do(&request);
+	if (warden.socket < 0)
+		return WARDEN_ENDED;
+	return is_silent() ? WARDEN_SILENT : WARDEN_ANSWERS;
 }
 
 int64_t warden_do(const struct warden_request *request)
@@ -106,15 +272,14 @@ static int open_file(const char *file)
 	return error != 0 ? error : descriptor;
 }
 
+/* The answers that the program before waited for have smaller numbers. */
 void warden_resume(int socket)
 {
-	const struct timeval limit = {.tv_sec = ANSWER_LIMIT_S};
-
 	fcntl(socket, F_SETFD, FD_CLOEXEC);
-	setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	connection = socket;
-	was_set = true;
+	fcntl(socket, F_SETFL, O_NONBLOCK);
+	warden.socket = socket;
+	warden.was_set = true;
+	warden.last_id = (uint64_t)histogram_now_us() << 10;
 	opener_set(open_file);
 }
 
@@ -135,6 +300,7 @@ static char **make_arguments(const struct warden_plan *plan)
 	arguments[WARDEN_ARGUMENT_MOUNTPOINT] = (char *)plan->mountpoint;
 	arguments[WARDEN_ARGUMENT_UNMOUNTS] = plan->unmounts ? WARDEN_YES : "no";
 	arguments[WARDEN_ARGUMENT_MADE] = plan->made ? WARDEN_YES : "no";
+	arguments[WARDEN_ARGUMENT_HAS_FILES] = plan->has_files ? WARDEN_YES : "no";
 	arguments[WARDEN_ARGUMENT_CONFIG] = plan->config != NULL ? (char *)plan->config : "";
 	memcpy(arguments + WARDEN_ARGUMENT_FILES, plan->files, count * sizeof(*arguments));
 	return arguments;

@@ -6,13 +6,12 @@
  *
  *   CALL         which system call a thread waits in (kernel/calling.h)
  *   HAS_FILE     whether a process has a file of an inode number open (kernel/descriptors.h)
- *   SIGNAL       a signal to the process of a pidfd, which has a file of the mount open, and which
- *                the user could signal (kernel/kill_right.h)
- *   GUARD        starts a guard of the daemon, with a writer and the daemon's descriptors for them
- *   OPEN         opens a file for reading: the configuration, a file that was named for it at the
- *                start, or one that the configuration names now
- *   CHANNEL      another socket for requests, for a rehearsal
- *   NO_LINKS     has the kernel follow no symbolic links in the mount
+ *   SIGNAL       a signal to the process of a pidfd, which has a file of the mount open (or may
+ * have made one of style = file), and which the user could signal (kernel/kill_right.h) GUARD
+ * starts a guard of the daemon, with a writer and the daemon's descriptors for them; it signals
+ * whom the warden would OPEN         opens a file for reading: the configuration, a file that was
+ * named for it at the start, or one that the configuration names now CHANNEL      another socket
+ * for requests, for a rehearsal NO_LINKS     has the kernel follow no symbolic links in the mount
  *   UNMOUNT      unmounts
  *   REMOVE       removes the folder below the mount, if the daemon has made it
  *
@@ -20,9 +19,21 @@
  * they have closed their sockets. It is the program of the first of them, and so WARDEN_FORMAT is
  * part of the saved state.
  *
- * A request blocks until it is answered, or for at most ten seconds: then, and when the warden has
- * ended, the connection is given up, and nothing is asked any more. Loop thread only, or before
- * there is another one.
+ * A warden may be stopped, or starve. So the loop (warden_hurry()) waits for it for
+ * WARDEN_PATIENCE_MS in all and for a tenth of the time at the most, answers that come at once left
+ * out; for OPEN and CHANNEL, which are rare, for WARDEN_RARE_MS. Who asks for more, or asks a
+ * warden that still owes an answer, gets -ETIMEDOUT at once, and goes on with what is right without
+ * an answer:
+ *
+ *   CALL, HAS_FILE   what a process without root's rights would see
+ *   SIGNAL           the guard sends it (lease_board_pass())
+ *   GUARD            another one is asked for, a second later
+ *   OPEN, CHANNEL    the file cannot be read, no program takes over: this one goes on as before
+ *
+ * Of a request that nobody waits for any more the warden does nothing. A warden that has ended is
+ * not asked any more; only the next process that begins as root has another one.
+ *
+ * Loop thread only, or before there is another one.
  */
 #ifndef DLOCKFS_KERNEL_WARDEN_H
 #define DLOCKFS_KERNEL_WARDEN_H
@@ -32,9 +43,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define WARDEN_FORMAT	       1
+#define WARDEN_FORMAT	       2
 #define WARDEN_DESCRIPTORS_MAX 6
 #define WARDEN_TEXT_BYTES      4096
+
+/* Of a session of 2 s, and servers give no shorter one as a rule, the guard waits an 80th for a
+ * daemon that is late to fence, before it takes it for hung (lease_board.h); the service manager
+ * waits an eighth (watchdog.h). */
+#define WARDEN_PATIENCE_MS 20
+#define WARDEN_RARE_MS	   200
 
 enum warden_kind {
 	WARDEN_CALL,
@@ -50,7 +67,9 @@ enum warden_kind {
 };
 
 struct warden_request {
-	uint32_t kind; /* enum warden_kind */
+	uint64_t id;	  /* comes back in the answer: warden_ask() sets it, */
+	int64_t until_ms; /* and until when it waits, by clock_now_ms() */
+	uint32_t kind;	  /* enum warden_kind */
 	int32_t pid;
 	uint32_t user;
 	int32_t signal;
@@ -58,6 +77,7 @@ struct warden_request {
 };
 
 struct warden_answer {
+	uint64_t id;
 	int64_t result; /* -errno: it cannot be done */
 	uint64_t numbers[4];
 };
@@ -66,6 +86,7 @@ struct warden_plan {
 	const char *mountpoint;
 	bool unmounts;		  /* a guard does, when the daemon has died */
 	bool made;		  /* the folder below the mount */
+	bool has_files;		  /* style = file: who has made one need not have it open */
 	const char *config;	  /* the configuration's file; NULL: there is none */
 	const char *const *files; /* that it opens, too; NULL-terminated */
 };
@@ -78,8 +99,22 @@ int warden_start(const struct warden_plan *plan);
 /* Goes on with the warden of the program before, by its socket, which this process owns now. */
 void warden_resume(int socket);
 
-/* The socket; -1: there is no warden, and this process has its own rights. */
+/* The socket; -1: there is no warden, or none any more, and this process has its own rights. When
+ * it is readable and nobody asks, warden_dispatch() is due. */
 int warden_socket(void);
+void warden_dispatch(void);
+
+/* Whether there is a warden, or was one that has ended. */
+bool warden_is_set(void);
+
+/* From now on the loop runs, or no more: without it a request waits for five seconds. */
+void warden_hurry(bool hurries);
+
+/* SILENT: it has owed an answer for a second. */
+enum warden_state { WARDEN_NONE, WARDEN_ANSWERS, WARDEN_SILENT, WARDEN_ENDED };
+
+/* Asks the warden whether it answers. NONE: this process never had one. */
+enum warden_state warden_state(void);
 
 /* The user and the group who have mounted: root, also after the warden's end, or this process's
  * own. */
@@ -88,7 +123,8 @@ gid_t warden_gid(void);
 
 /* Sends the request, with the text unless that is NULL, and with descriptors, which stay the
  * caller's. Returns 0 and the answer, and in *ret_descriptor, unless that is NULL, the descriptor
- * that came with it, or -1; or -errno: -ENOTCONN if there is no warden. */
+ * that came with it, or -1; or -errno: -ENOTCONN if there is no warden, -ETIMEDOUT if it does not
+ * answer in time. */
 int warden_ask(const struct warden_request *request, const char *text, const int *descriptors,
 	       size_t count, struct warden_answer *ret, int *ret_descriptor);
 

@@ -16,6 +16,7 @@
 
 #include <ini.h>
 
+#include "base/clock.h"
 #include "base/opener.h"
 #include "base/platform.h"
 #include "kernel/calling.h"
@@ -60,13 +61,8 @@ struct reply {
 
 static void tell_call(const struct warden *warden, const struct order *order, struct reply *reply)
 {
-	struct calling call;
-
 	(void)warden;
-	calling_read(order->request.pid, &call);
-	reply->answer.result = call.number;
-	for (size_t i = 0; i < sizeof(call.arguments) / sizeof(*call.arguments); i++)
-		reply->answer.numbers[i] = call.arguments[i];
+	reply->answer.result = calling_read(order->request.pid);
 }
 
 static void tell_file(const struct warden *warden, const struct order *order, struct reply *reply)
@@ -94,24 +90,50 @@ static bool is_of_process(int descriptor, pid_t pid)
 	return number != NULL && pid > 0 && atoi(number + strlen("\nPid:\t")) == pid;
 }
 
+/* It stays the same when somebody has unmounted, while files are open. */
+static unsigned int find_device(struct warden *warden)
+{
+	if (warden->device == 0)
+		warden->device = mount_point_device(warden->mountpoint);
+	return warden->device;
+}
+
+/* inih's handler: 1 stands for success. */
+static int on_style(void *context, const char *section, const char *key, const char *value)
+{
+	bool *found = context;
+
+	(void)section;
+	*found = *found || (strcmp(key, "style") == 0 && strcmp(value, "file") == 0);
+	return 1;
+}
+
+/* Whether a process may be told of a loss that has nothing of the mount open. */
+static bool has_files(const struct warden *warden)
+{
+	const char *config = warden->arguments[WARDEN_ARGUMENT_CONFIG];
+	bool found = strcmp(warden->arguments[WARDEN_ARGUMENT_HAS_FILES], WARDEN_YES) == 0;
+
+	if (!found && config[0] != '\0')
+		ini_parse(config, on_style, &found);
+	return found;
+}
+
 static void send_signal(struct warden *warden, const struct order *order, struct reply *reply)
 {
 	const struct warden_request *request = &order->request;
 
-	/* It stays the same when somebody has unmounted, while files are open. */
-	if (warden->device == 0)
-		warden->device = mount_point_device(warden->mountpoint);
-	if (order->count != 1 || request->signal <= 0 || warden->device == 0)
+	if (order->count != 1 || request->signal <= 0 || find_device(warden) == 0)
 		reply->answer.result = -EINVAL;
 	else if (!is_of_process(order->descriptors[0], request->pid) ||
-		 !descriptors_have_of(request->pid, warden->device))
+		 (!descriptors_have_of(request->pid, warden->device) && !has_files(warden)))
 		reply->answer.result = -ESRCH; /* it holds nothing here any more */
 	else
 		reply->answer.result = kill_right_send(request->user, order->descriptors[0],
 						       request->pid, request->signal);
 }
 
-static void start_guard(const struct warden *warden, const struct order *order, struct reply *reply)
+static void start_guard(struct warden *warden, const struct order *order, struct reply *reply)
 {
 	const int *given = order->descriptors;
 	const struct notifier_daemon daemon = {
@@ -127,10 +149,11 @@ static void start_guard(const struct warden *warden, const struct order *order, 
 		.fuse = given[1],
 		.mountpoint = warden->mountpoint,
 		.unmounts = strcmp(warden->arguments[WARDEN_ARGUMENT_UNMOUNTS], WARDEN_YES) == 0,
+		.device = has_files(warden) ? 0 : find_device(warden),
 	};
 	pid_t child;
 
-	if (order->count < 3) {
+	if (order->count < 3 || find_device(warden) == 0) {
 		reply->answer.result = -EINVAL;
 		return;
 	}
@@ -200,6 +223,11 @@ static void make_channel(struct warden *warden, struct reply *reply)
 
 static void handle(struct warden *warden, const struct order *order, struct reply *reply)
 {
+	reply->answer.id = order->request.id;
+	if (order->request.until_ms <= clock_now_ms()) {
+		reply->answer.result = -ETIMEDOUT;
+		return;
+	}
 	switch ((enum warden_kind)order->request.kind) {
 	case WARDEN_CALL:
 		tell_call(warden, order, reply);
@@ -290,7 +318,9 @@ bool warden_process_is_meant(char *const *arguments)
 	       arguments[WARDEN_ARGUMENT_DAEMON] != NULL &&
 	       arguments[WARDEN_ARGUMENT_MOUNTPOINT] != NULL &&
 	       arguments[WARDEN_ARGUMENT_UNMOUNTS] != NULL &&
-	       arguments[WARDEN_ARGUMENT_MADE] != NULL && arguments[WARDEN_ARGUMENT_CONFIG] != NULL;
+	       arguments[WARDEN_ARGUMENT_MADE] != NULL &&
+	       arguments[WARDEN_ARGUMENT_HAS_FILES] != NULL &&
+	       arguments[WARDEN_ARGUMENT_CONFIG] != NULL;
 }
 
 _Noreturn void warden_process_run(char *const *arguments)

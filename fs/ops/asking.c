@@ -14,6 +14,7 @@
 #include "files/kept_request.h"
 #include "files/lasting_name.h"
 #include "files/user.h"
+#include "files/user_writes.h"
 
 int asking_errno(int error)
 {
@@ -22,6 +23,8 @@ int asking_errno(int error)
 	case -ECONNRESET:
 	case -ESTALE:
 		return EIO;
+	case -EMSGSIZE:
+		return EFBIG;
 	default:
 		return -error;
 	}
@@ -33,7 +36,8 @@ int asking_check(fuse_req_t req)
 
 	if (filesystem->requests.resumed != NULL)
 		return 0;
-	return user_check(filesystem, fuse_req_ctx(req)->uid, USER_WAITERS, 1);
+	return user_check(filesystem, fuse_req_ctx(req)->uid, USER_WAITERS,
+			  1 + user_shares_of_request(filesystem->requests.handled_bytes));
 }
 
 /* The path is that of the directory, or of a name in there. */
@@ -165,6 +169,13 @@ void asking_free(struct asking *asking)
 	free(asking);
 }
 
+/* One answer more is to come. */
+static void expect(struct asking *asking)
+{
+	asking->answers++;
+	asking->ready = false;
+}
+
 /* One of the answers has come, or will not. */
 static void answered(struct asking *asking)
 {
@@ -172,9 +183,20 @@ static void answered(struct asking *asking)
 		asking_skip(asking);
 }
 
+/* What the servers are to write for the user. */
+static size_t count_bytes(const struct store_step *steps, size_t count)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += steps[i].text != NULL ? strlen(steps[i].text) : 0;
+	return bytes;
+}
+
 void asking_alter(struct asking *asking, const struct store_step *steps, size_t count)
 {
-	asking->answers++;
+	user_writes_add_bytes(asking->filesystem, asking->uid, count_bytes(steps, count));
+	expect(asking);
 	asking->alter_error =
 		engine_alter(asking->shard->engine, steps, count, asking->limit_ms, asking);
 	if (asking->alter_error != 0)
@@ -183,7 +205,7 @@ void asking_alter(struct asking *asking, const struct store_step *steps, size_t 
 
 void asking_read(struct asking *asking, const char *path)
 {
-	asking->answers++;
+	expect(asking);
 	asking->read_error =
 		engine_read_file(asking->shard->engine, path, asking->limit_ms, asking);
 	if (asking->read_error != 0)
@@ -197,7 +219,7 @@ static void list(struct asking *asking, const char *top, const char *below)
 	asking->below = strdup(below);
 	asking->is_empty = true;
 	asking->is_deep = false;
-	asking->answers++;
+	expect(asking);
 	asking->read_error = asking->below != NULL ? engine_list_files(asking->shard->engine, top,
 								       asking->limit_ms, asking)
 						   : -ENOMEM;
@@ -254,8 +276,7 @@ void asking_reply_entry(struct asking *asking, const struct inode *inode)
 
 void asking_reply_stale(struct asking *asking)
 {
-	looked_note_stale(asking->filesystem, asking->thread);
-	asking_reply(asking, ESTALE);
+	asking_reply(asking, -looked_stale(asking->filesystem, asking->thread));
 }
 
 void asking_reply_attr(struct asking *asking, const struct inode *inode)

@@ -128,7 +128,7 @@ void asking_reply_attr(struct asking *asking, const struct inode *inode);
 void asking_free(struct asking *asking);
 
 /* The errno of an error of the engine, as system calls have it: EIO for what the store has not told
- * in time. */
+ * in time, EFBIG for what it does not take. */
 int asking_errno(int error);
 
 /* Calls done() of all whose answers have come. Before each commit: what the engine has decided, and

@@ -19,9 +19,10 @@
 #include "status/status.h"
 
 struct listing {
-	UT_hash_handle hh; /* in filesystem->listings, by number */
-	uint64_t number;   /* the file handle that the kernel knows */
-	struct user *user; /* of whose USER_FILES it takes this many shares: */
+	UT_hash_handle hh;	 /* in filesystem->listings, by number */
+	uint64_t number;	 /* the file handle that the kernel knows */
+	struct inode *directory; /* held, also without a name: opendir(3) asks for its attributes */
+	struct user *user;	 /* of whose USER_FILES it takes this many shares: */
 	size_t shares;
 	uid_t uid; /* that user's */
 	bool taken;
@@ -106,6 +107,7 @@ static void close_listing(struct filesystem *filesystem, struct listing *listing
 {
 	HASH_DEL(filesystem->listings, listing);
 	user_leave(&filesystem->users, listing->user, USER_FILES, listing->shares);
+	inode_let_go(filesystem, listing->directory);
 	free_names(listing);
 	free(listing);
 }
@@ -117,7 +119,8 @@ void op_dir_finish(struct filesystem *filesystem)
 }
 
 /* One whose names are not taken yet. Returns NULL when out of memory. */
-static struct listing *open_listing(struct filesystem *filesystem, uint64_t number, uid_t uid)
+static struct listing *open_listing(struct filesystem *filesystem, struct inode *directory,
+				    uint64_t number, uid_t uid)
 {
 	struct listing *listing = calloc(1, sizeof(*listing));
 
@@ -129,8 +132,11 @@ static struct listing *open_listing(struct filesystem *filesystem, uint64_t numb
 	listing->user = user_add(&filesystem->users, uid, USER_FILES, listing->shares);
 	if (listing->user != NULL)
 		HASH_ADD(hh, filesystem->listings, number, sizeof(listing->number), listing);
-	if (listing->hh.tbl != NULL)
+	if (listing->hh.tbl != NULL) {
+		directory->finders++;
+		listing->directory = directory;
 		return listing;
+	}
 	user_leave(&filesystem->users, listing->user, USER_FILES, listing->shares);
 	free(listing);
 	return NULL;
@@ -172,13 +178,17 @@ void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 	}
 	struct filesystem *filesystem = filesystem_of(req);
 	uid_t uid = fuse_req_ctx(req)->uid;
+	struct inode *directory = inode_find(&filesystem->inodes, node);
 	struct listing *listing = NULL;
-	int error = inode_find(&filesystem->inodes, node) != NULL ? 0 : -ESTALE;
 
+	if (directory == NULL) {
+		looked_refuse(req);
+		return;
+	}
+	int error = user_check(filesystem, uid, USER_FILES, user_shares_of(0));
 	if (error == 0)
-		error = user_check(filesystem, uid, USER_FILES, user_shares_of(0));
-	if (error == 0)
-		listing = open_listing(filesystem, ++filesystem->handles.last_number, uid);
+		listing =
+			open_listing(filesystem, directory, ++filesystem->handles.last_number, uid);
 	if (listing == NULL) {
 		fuse_reply_err(req, error != 0 ? -error : ENOMEM);
 		return;
@@ -243,7 +253,7 @@ static void reply_names(fuse_req_t req, struct inode *directory, const struct li
 static void listed(struct asking *asking)
 {
 	struct filesystem *filesystem = asking->filesystem;
-	struct inode *directory = inode_find(&filesystem->inodes, asking->parent);
+	struct inode *directory = inode_find_directory(&filesystem->inodes, asking->parent);
 	struct listing *listing = find_listing(filesystem, asking->info.fh);
 	struct names names = {0};
 	int error = asking->read_error;
@@ -293,7 +303,7 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 	}
 	struct filesystem *filesystem = filesystem_of(req);
 	struct listing *listing = find_listing(filesystem, info->fh);
-	struct inode *directory = inode_find(&filesystem->inodes, node);
+	struct inode *directory = inode_find_directory(&filesystem->inodes, node);
 	int error = 0;
 
 	/* A directory that was removed has no names. */
@@ -304,7 +314,7 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 	/* The directory was opened before this process took over: the names come in their present
 	 * order. */
 	if (listing == NULL)
-		listing = open_listing(filesystem, info->fh, fuse_req_ctx(req)->uid);
+		listing = open_listing(filesystem, directory, info->fh, fuse_req_ctx(req)->uid);
 	if (listing == NULL)
 		error = -ENOMEM;
 	bool takes = error == 0 && (offset == 0 || !listing->taken);

@@ -95,7 +95,7 @@ void op_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 	(void)info;
 
 	if (inode == NULL) {
-		fuse_reply_err(req, ESTALE);
+		looked_refuse(req);
 		return;
 	}
 	if (inode->lasting != NULL) {
@@ -144,7 +144,7 @@ void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		return;
 	}
 	if (inode == NULL) {
-		fuse_reply_err(req, ESTALE);
+		looked_refuse(req);
 		return;
 	}
 	if (is_fixed(inode, attr, to_set) || makes_sticky(inode, attr, to_set)) {

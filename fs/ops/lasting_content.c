@@ -15,22 +15,38 @@ struct inode *content_inode(const struct asking *asking)
 	return inode_find(&asking->filesystem->inodes, asking->node);
 }
 
+/* Returns 0, -EDQUOT or -ENOMEM. */
+static int copy_content(struct inode *to, const struct inode *from)
+{
+	int error = text_set(to, from->text.bytes, from->text.count, to->maker);
+
+	if (error != 0)
+		return error;
+	to->mode = from->mode;
+	to->uid = from->uid;
+	to->gid = from->gid;
+	to->mtime = from->mtime;
+	to->atime = from->atime;
+	to->ctime = from->ctime;
+	to->lasting->dates = from->lasting->dates;
+	inode_mark(to);
+	return 0;
+}
+
 int content_spread(struct inode *inode)
 {
-	for (struct inode *link = inode->lasting->next; link != inode; link = link->lasting->next) {
-		if (text_set(link, inode->text.bytes, inode->text.count, link->maker) != 0)
-			return -ENOMEM;
-		link->mode = inode->mode;
-		link->uid = inode->uid;
-		link->gid = inode->gid;
-		link->mtime = inode->mtime;
-		link->atime = inode->atime;
-		link->ctime = inode->ctime;
-		link->lasting->dates = inode->lasting->dates;
-		inode_mark(link);
-	}
+	struct inode *link = inode;
+	int error = 0;
+
 	inode_mark(inode);
-	return 0;
+	while (error == 0 && (link = link->lasting->next) != inode)
+		error = copy_content(link, inode);
+	if (error == 0)
+		return 0;
+	/* This link has still what all had, which is no longer than what it has refused. */
+	for (struct inode *other = inode; other != link; other = other->lasting->next)
+		copy_content(other, link);
+	return error;
 }
 
 /* Whether it stays without a name. */

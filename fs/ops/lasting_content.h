@@ -11,7 +11,8 @@
 /* The inode that the request is about; NULL: it is gone. */
 struct inode *content_inode(const struct asking *asking);
 
-/* The links of the inode have the same content. Returns 0 or -ENOMEM. */
+/* The links of the inode get the content that it has, and the others had not before. Returns 0; or
+ * -EDQUOT or -ENOMEM, and all have the content before. */
 int content_spread(struct inode *inode);
 
 /* What was read is the inode's content now, unless its text is stored late (late.h); if it is

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,8 +48,7 @@ static bool refuse_stale(fuse_req_t req, const struct inode *inode)
 {
 	if (has_name(inode) || !is_unsure(req, inode))
 		return false;
-	looked_note_stale(filesystem_of(req), fuse_req_ctx(req)->pid);
-	fuse_reply_err(req, ESTALE);
+	looked_refuse(req);
 	return true;
 }
 
@@ -156,7 +156,7 @@ void lasting_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset
 /* Where the kernel follows links, one that another host has made does not lead away either. */
 static void reply_target(fuse_req_t req, const struct inode *inode)
 {
-	char target[LASTING_TEXT_BYTES_MAX + 1];
+	char target[PATH_MAX + 1]; /* within which links resolve */
 	size_t bytes = inode->text.count < sizeof(target) ? inode->text.count : sizeof(target) - 1;
 
 	if (bytes > 0)
@@ -340,7 +340,7 @@ static void changed(struct asking *asking)
 		asking_read(asking, inode->lasting->path);
 	} else if (asking->alter_error != 0) {
 		/* What it is now the next request finds out. */
-		asking_reply(asking, EIO);
+		asking_reply(asking, asking->alter_error == -EMSGSIZE ? EFBIG : EIO);
 	} else {
 		content_replaced(inode);
 		inode = content_read(asking);
@@ -363,13 +363,21 @@ static void begin_change(struct asking *asking, struct inode *inode)
 	asking_read(asking, inode->lasting->path);
 }
 
+/* Whether a text may be so long, as far as is known: another host's may be longer by now. */
+static bool may_hold(const struct inode *inode, off_t offset, size_t size)
+{
+	off_t end;
+
+	return offset >= 0 && !__builtin_add_overflow(offset, size, &end) &&
+	       (end <= (off_t)inode->text.count || end <= text_limit(inode));
+}
+
 void lasting_write(fuse_req_t req, struct inode *inode, const char *data, size_t size, off_t offset,
 		   bool append)
 {
 	if (append)
 		offset = (off_t)inode->text.count;
-	if (offset < 0 || offset > LASTING_TEXT_BYTES_MAX ||
-	    size > (size_t)(LASTING_TEXT_BYTES_MAX - offset)) {
+	if (!may_hold(inode, offset, size)) {
 		fuse_reply_err(req, EFBIG);
 		return;
 	}
@@ -397,8 +405,7 @@ void lasting_setattr(fuse_req_t req, struct inode *inode, const struct stat *att
 		fuse_reply_err(req, EISDIR);
 		return;
 	}
-	if ((to_set & FUSE_SET_ATTR_SIZE) != 0 &&
-	    (attr->st_size < 0 || attr->st_size > LASTING_TEXT_BYTES_MAX)) {
+	if ((to_set & FUSE_SET_ATTR_SIZE) != 0 && !may_hold(inode, attr->st_size, 0)) {
 		fuse_reply_err(req, EFBIG);
 		return;
 	}

@@ -38,7 +38,7 @@ bool lasting_stands(const struct inode *inode)
 
 static struct inode *parent_of(const struct asking *asking)
 {
-	return inode_find(&asking->filesystem->inodes, asking->parent);
+	return inode_find_directory(&asking->filesystem->inodes, asking->parent);
 }
 
 static void reply_entry(fuse_req_t req, const struct inode *inode)
@@ -201,13 +201,14 @@ static void made(struct asking *asking)
 		asking_reply(asking, asking_errno(error));
 }
 
-/* The new inode of a name, by the caller. Returns 0 or -errno. */
-static int prepare_for_caller(fuse_req_t req, const struct inode *parent, const char *name,
-			      mode_t mode, struct inode **ret)
+/* The new inode of a name, by the caller, for a text of that length. Returns 0 or -errno. */
+static int prepare_for_caller(fuse_req_t req, struct inode *parent, const char *name, mode_t mode,
+			      size_t text_bytes, struct inode **ret)
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	struct filesystem *filesystem = filesystem_of(req);
-	int error = lasting_prepare(filesystem, parent, name, mode, caller->uid, caller->gid, ret);
+	int error = lasting_prepare(filesystem, parent, name, mode, caller->uid, caller->gid,
+				    text_bytes, ret);
 
 	if (error != 0)
 		return error;
@@ -230,11 +231,13 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 
 	if (late_holds(req, inode, false) || writes_hold(req))
 		return;
-	int error = lasting_stands(inode) ? -EEXIST
-					  : prepare_for_caller(req, parent, name, mode, &inode);
+	size_t bytes = target != NULL ? strlen(target) : 0;
+	int error = lasting_stands(inode)
+			    ? -EEXIST
+			    : prepare_for_caller(req, parent, name, mode, bytes, &inode);
 
 	if (error == 0 && target != NULL) {
-		error = text_set(inode, target, strlen(target), inode->maker);
+		error = text_set(inode, target, bytes, inode->maker);
 		if (error != 0)
 			inode_detach(filesystem, inode);
 	}
@@ -285,7 +288,7 @@ int lasting_renumber(struct inode *inode, const struct inode *except, nlink_t li
 	return count;
 }
 
-/* The inode is to have the content of the other one. Returns 0 or -ENOMEM. */
+/* The inode is to have the content of the other one. Returns 0, -EDQUOT or -ENOMEM. */
 static int copy_content(struct inode *inode, struct inode *from)
 {
 	int error = text_set(inode, from->text.bytes, from->text.count, inode->maker);
@@ -306,17 +309,20 @@ static int copy_content(struct inode *inode, struct inode *from)
 	return 0;
 }
 
-int lasting_prepare_copy(fuse_req_t req, const struct inode *parent, const char *name,
-			 struct inode *from, struct inode **ret)
+int lasting_prepare_copy(fuse_req_t req, struct inode *parent, const char *name, struct inode *from,
+			 struct inode **ret)
 {
+	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *inode;
-	int error = prepare_for_caller(req, parent, name, from->mode, &inode);
 
+	inode_leave_idle(filesystem, from);
+	int error = prepare_for_caller(req, parent, name, from->mode, from->text.count, &inode);
+	inode_set_idle(filesystem, from);
 	if (error != 0)
 		return error;
 	error = copy_content(inode, from);
 	if (error != 0)
-		inode_detach(filesystem_of(req), inode);
+		inode_detach(filesystem, inode);
 	else
 		*ret = inode;
 	return error;

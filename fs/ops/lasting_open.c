@@ -78,7 +78,7 @@ static void created(struct asking *asking)
 {
 	struct inode *inode = asking->made;
 	struct lasting_opening *opening = inode->lasting->opening;
-	struct inode *directory = inode_find(&asking->filesystem->inodes, asking->parent);
+	struct inode *directory = inode_find_directory(&asking->filesystem->inodes, asking->parent);
 	int error = asking->alter_error;
 
 	/* The process before may have made it, and have ended before it could tell. */
@@ -158,8 +158,8 @@ static void reply_create(fuse_req_t req, struct handle *handle, struct fuse_file
 }
 
 /* Makes the inode, with an open that has not returned. Returns 0 or -errno. */
-static int prepare(fuse_req_t req, const struct inode *parent, const char *name, mode_t mode,
-		   int flags, struct inode **ret)
+static int prepare(fuse_req_t req, struct inode *parent, const char *name, mode_t mode, int flags,
+		   struct inode **ret)
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	struct filesystem *filesystem = filesystem_of(req);
@@ -168,7 +168,7 @@ static int prepare(fuse_req_t req, const struct inode *parent, const char *name,
 
 	if (error == 0)
 		error = lasting_prepare(filesystem, parent, name, S_IFREG | (mode & 07777),
-					caller->uid, caller->gid, &inode);
+					caller->uid, caller->gid, 0, &inode);
 	if (error != 0)
 		return error;
 	if (inode->access.fixed)

@@ -37,10 +37,10 @@ bool lasting_is_ours(const struct inode *inode);
 /* Whether there is such a name, and it is this host's by now, without asking. */
 bool lasting_stands(const struct inode *inode);
 
-/* The new inode of a name, by the caller, with the content of the other one. Returns 0 or -errno.
- */
-int lasting_prepare_copy(fuse_req_t req, const struct inode *parent, const char *name,
-			 struct inode *from, struct inode **ret);
+/* The new inode of a name, by the caller, with the content of the other one. Idle names of the user
+ * may go, except the two. Returns 0 or -errno. */
+int lasting_prepare_copy(fuse_req_t req, struct inode *parent, const char *name, struct inode *from,
+			 struct inode **ret);
 
 /* Asks for asking->made by a step of that kind (MAKE, TAKE), with that number of links and with
  * more steps; and for what the store has by then. */

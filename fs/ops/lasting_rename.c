@@ -32,6 +32,18 @@ static void renamed(struct asking *asking);
 static void found_child(struct asking *asking);
 static void list_source(struct asking *asking, struct inode *source);
 
+/* What is renamed, while it has the old name. */
+static struct inode *source_of(const struct asking *asking)
+{
+	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node);
+	return source != NULL && source->parent != NULL ? source : NULL;
+}
+
+static struct inode *new_parent_of(const struct asking *asking)
+{
+	return inode_find_directory(&asking->filesystem->inodes, asking->new_parent);
+}
+
 /* Whether what is replaced has other names, which are told. */
 static bool has_links(const struct inode *target)
 {
@@ -81,8 +93,8 @@ static int move_names(const struct asking *asking, struct inode *source, struct 
 /* The new name takes the content over, and the old one goes, at once. */
 static void ask_to_rename(struct asking *asking, struct inode *source)
 {
-	struct inode *target = inode_child(
-		inode_find(&asking->filesystem->inodes, asking->new_parent), asking->made->name);
+	struct inode *parent = new_parent_of(asking);
+	struct inode *target = parent != NULL ? inode_child(parent, asking->made->name) : NULL;
 	bool replaces = target != NULL || asking->replaces;
 	struct store_step steps[STORE_STEPS_MAX] = {
 		{.kind = STEP_REMOVE,
@@ -111,7 +123,7 @@ static void ask_to_rename(struct asking *asking, struct inode *source)
 /* The old name, another host's, had been changed: its content goes on as it is now. */
 static void found_source(struct asking *asking)
 {
-	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node);
+	struct inode *source = source_of(asking);
 	int error = source != NULL ? asking->read_error : -ENOENT;
 
 	if (error == 0 && !lasting_is_same(source, &asking->facts))
@@ -148,14 +160,14 @@ static void appear_moved(struct asking *asking)
 /* All is renamed, in the store: so it is here. */
 static void conclude(struct asking *asking, struct inode *source)
 {
-	struct inode *parent = inode_find(&asking->filesystem->inodes, asking->new_parent);
+	struct inode *parent = new_parent_of(asking);
 	int error = lasting_appear_made(asking, parent);
 
 	if (error == 0)
 		appear_moved(asking);
 	else
 		drop_moved(asking);
-	if (error == 0 && source != NULL && source->parent != NULL) {
+	if (error == 0 && source != NULL) {
 		late_touch(source->parent, asking->uid);
 		lasting_forget(asking->filesystem, source);
 	}
@@ -166,12 +178,12 @@ static void conclude(struct asking *asking, struct inode *source)
 static void taken_back(struct asking *asking)
 {
 	struct filesystem *filesystem = asking->filesystem;
-	struct inode *source = inode_find(&filesystem->inodes, asking->node);
+	struct inode *source = source_of(asking);
 	int error = asking->alter_error;
 
-	if (error != 0 && source != NULL && source->parent != NULL)
+	if (error != 0 && source != NULL)
 		lasting_forget(filesystem, source);
-	late_touch(inode_find(&filesystem->inodes, asking->new_parent), asking->uid);
+	late_touch(new_parent_of(asking), asking->uid);
 	fail(asking, error == 0 ? ENOTEMPTY : asking_errno(error));
 }
 
@@ -233,7 +245,7 @@ static bool is_moved(const struct asking *asking, const char *name)
 /* The new directory has been listed. */
 static void found_moved(struct asking *asking)
 {
-	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node);
+	struct inode *source = source_of(asking);
 	bool is_alone = !asking->is_deep;
 
 	for (size_t i = 0; i < asking->names_count; i++)
@@ -272,9 +284,8 @@ static bool replace(struct asking *asking, struct inode *source)
 
 static void renamed(struct asking *asking)
 {
-	struct filesystem *filesystem = asking->filesystem;
-	struct inode *parent = inode_find(&filesystem->inodes, asking->new_parent);
-	struct inode *source = inode_find(&filesystem->inodes, asking->node);
+	struct inode *parent = new_parent_of(asking);
+	struct inode *source = source_of(asking);
 	int error = asking->alter_error;
 
 	if (lasting_read_again(asking))
@@ -286,6 +297,8 @@ static void renamed(struct asking *asking)
 	if (error == -EEXIST && (asking->flags & RENAME_NOREPLACE) == 0 &&
 	    S_ISDIR(asking->made->mode))
 		error = -ENOTEMPTY;
+	if (error == -EMSGSIZE && asking->moved_count > 0)
+		error = -EXDEV; /* mv(1) then copies */
 	const struct inode *target =
 		parent != NULL ? inode_child(parent, asking->made->name) : NULL;
 	/* It may be another name of what is replaced that went in the same moment. */
@@ -351,11 +364,11 @@ static void read_next(struct asking *asking, struct inode *source)
 
 static void found_child(struct asking *asking)
 {
-	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node), *child;
+	struct inode *source = source_of(asking), *child;
 	const char *name = asking->names[asking->names_count - 1];
 	int error = asking->read_error;
 
-	if (source == NULL || source->parent == NULL) {
+	if (source == NULL) {
 		fail(asking, ENOENT);
 		return;
 	}
@@ -388,13 +401,13 @@ static int move_known(struct asking *asking, struct inode *source)
 /* The old directory has been listed. */
 static void found_movable(struct asking *asking)
 {
-	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node);
-	struct inode *parent = inode_find(&asking->filesystem->inodes, asking->new_parent);
+	struct inode *source = source_of(asking);
+	struct inode *parent = new_parent_of(asking);
 	int error = 0;
 
 	if (asking->read_error != 0)
 		error = asking_errno(asking->read_error);
-	else if (source == NULL || source->parent == NULL || parent == NULL)
+	else if (source == NULL || parent == NULL)
 		error = ENOENT;
 	else if (asking->is_empty && asking->resumed && asking->tries == 0)
 		error = -move_known(asking, source);
@@ -418,7 +431,7 @@ static void list_source(struct asking *asking, struct inode *source)
 /* The directory that is to be replaced has been listed; the old one is next. */
 static void found_replaceable(struct asking *asking)
 {
-	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node);
+	struct inode *source = source_of(asking);
 
 	if (asking->read_error == 0 && asking->is_empty && source != NULL) {
 		list_source(asking, source);
@@ -468,8 +481,12 @@ void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
 		fuse_reply_err(req, 0);
 		return;
 	}
+	if (target != NULL)
+		inode_leave_idle(filesystem, target);
 	if (error == 0)
 		error = lasting_prepare_copy(req, new_parent, new_name, source, &made_inode);
+	if (target != NULL)
+		inode_set_idle(filesystem, target);
 	if (error != 0) {
 		fuse_reply_err(req, -error);
 		return;

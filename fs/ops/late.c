@@ -20,8 +20,9 @@
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S  INT64_C(1000000000)
 
-/* With so many writes a text is stored at once. */
-#define WRITES_MAX 64
+/* With so many writes, or with so many bytes of them, a text is stored at once. */
+#define WRITES_MAX	 64
+#define WRITES_BYTES_MAX ((size_t)1024 * 1024)
 
 /* When one is tried again that could not be stored. */
 #define RETRY_MS 1000
@@ -50,7 +51,7 @@ struct late {
 	struct kept_request *kept;
 	struct asking *asking; /* STORING; NULL: LATE */
 	struct late_write *writes;
-	size_t writes_count;
+	size_t writes_count, writes_bytes;
 };
 
 struct late *late_of(const struct inode *inode)
@@ -175,8 +176,14 @@ static void drop_covered(struct late *late, const struct late_write *newest)
 			continue;
 		LL_DELETE(late->writes, write);
 		late->writes_count--;
+		late->writes_bytes -= write->size;
 		free(write);
 	}
+}
+
+static bool is_full(const struct late *late)
+{
+	return late->writes_count >= WRITES_MAX || late->writes_bytes >= WRITES_BYTES_MAX;
 }
 
 /* Returns 0 or -ENOMEM. */
@@ -192,7 +199,9 @@ static int add_write(struct late *late, const struct asking *write)
 	memcpy(copy->data, write->data, write->size);
 	drop_covered(late, copy);
 	LL_APPEND(late->writes, copy);
-	if (++late->writes_count >= WRITES_MAX)
+	late->writes_count++;
+	late->writes_bytes += copy->size;
+	if (is_full(late))
 		set_due(late, late->filesystem->now_ms);
 	return 0;
 }
@@ -329,6 +338,8 @@ static void store(struct late *late)
 	user_writes_add(late->filesystem, late->uid);
 	asking = asking_begin_alone(inode->parent, stored);
 	late->asking = asking;
+	if (asking != NULL)
+		asking->uid = late->uid;
 	if (asking == NULL) {
 		fail(late);
 	} else if (!replace(late, asking)) {
@@ -495,7 +506,7 @@ bool late_holds_text(fuse_req_t req, const struct inode *inode)
 bool late_holds_write(fuse_req_t req, const struct inode *inode)
 {
 	const struct late *late = late_of(inode);
-	bool may_join = late == NULL || (late->asking == NULL && late->writes_count < WRITES_MAX);
+	bool may_join = late == NULL || (late->asking == NULL && !is_full(late));
 
 	return !may_join && hold(req, NULL, inode, false);
 }

@@ -16,10 +16,13 @@
 #include "files/inode.h"
 #include "files/parked.h"
 #include "files/user.h"
+#include "files/user_writes.h"
 #include "ops/late.h"
 #include "ops/ops.h"
 #include "ops/writes.h"
 #include "status/status.h"
+
+#define RANGE_BYTES 16 /* what one takes in a claim, as a rule (claim/data.h) */
 
 /* Whether the caller may have one more request that waits. Returns false if the request was
  * answered. */
@@ -180,6 +183,16 @@ static struct handle *find_range(fuse_req_t req, fuse_ino_t node, const struct f
 	return NULL;
 }
 
+/* The claim that is going to be written says all ranges that the process has. */
+static void count_ranges(fuse_req_t req, const struct handle *handle, uint64_t process)
+{
+	const struct range_set *held = engine_ranges(handle->owner, process);
+
+	if (held != NULL)
+		user_writes_add_bytes(filesystem_of(req), fuse_req_ctx(req)->uid,
+				      held->count * RANGE_BYTES);
+}
+
 static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, struct range range,
 		       bool waits, pid_t pid)
 {
@@ -196,6 +209,7 @@ static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, 
 	parked = park(req, handle, PARKED_RECORD);
 	if (parked == NULL)
 		return;
+	count_ranges(req, handle, process);
 	claim_text_ask(req, &details);
 	int error = engine_lock_range(handle->owner, process, range, waits, &caller, parked,
 				      &parked->wish);

@@ -62,7 +62,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent_node, const char *name)
 		status_lookup_top(req);
 		return;
 	}
-	struct inode *parent = inode_find(&filesystem_of(req)->inodes, parent_node);
+	struct inode *parent = inode_find_directory(&filesystem_of(req)->inodes, parent_node);
 	struct inode *inode = parent != NULL ? inode_child(parent, name) : NULL;
 
 	if (strlen(name) > NAME_BYTES_MAX)
@@ -131,12 +131,12 @@ static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
-	struct inode *parent = inode_find(&filesystem->inodes, parent_node);
+	struct inode *parent = inode_find_directory(&filesystem->inodes, parent_node);
 	struct inode *inode = NULL;
 	int error = check_reserved(parent_node, name);
 
 	if (error == 0 && parent == NULL)
-		error = -ESTALE;
+		error = looked_stale(filesystem, caller->pid);
 	else if (error == 0 && lasting_directory(parent)) {
 		lasting_make(req, parent, name, mode, NULL);
 		return;
@@ -192,7 +192,7 @@ static int may_remove(fuse_req_t req, const struct inode *inode)
 static void take_away(fuse_req_t req, fuse_ino_t parent_node, const char *name, bool directory)
 {
 	struct filesystem *filesystem = filesystem_of(req);
-	struct inode *parent = inode_find(&filesystem->inodes, parent_node);
+	struct inode *parent = inode_find_directory(&filesystem->inodes, parent_node);
 	struct inode *inode = parent != NULL ? inode_child(parent, name) : NULL;
 	int error = check_reserved(parent_node, name);
 
@@ -230,8 +230,20 @@ void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 static struct inode *lasting_parent(fuse_req_t req, fuse_ino_t node)
 {
 	struct inode *parent =
-		status_owns(node) ? NULL : inode_find(&filesystem_of(req)->inodes, node);
+		status_owns(node) ? NULL : inode_find_directory(&filesystem_of(req)->inodes, node);
 	return parent != NULL && lasting_directory(parent) ? parent : NULL;
+}
+
+/* Whether it has been taken away since the kernel looked it up. */
+static bool has_gone(fuse_req_t req, fuse_ino_t node)
+{
+	return !status_owns(node) && inode_find(&filesystem_of(req)->inodes, node) == NULL;
+}
+
+static bool has_directory_gone(fuse_req_t req, fuse_ino_t node)
+{
+	return !status_owns(node) &&
+	       inode_find_directory(&filesystem_of(req)->inodes, node) == NULL;
 }
 
 /* Valid replies: entry, err. Where the kernel follows links, none leads away. */
@@ -242,6 +254,8 @@ void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent_node, cons
 
 	if (parent != NULL && check_reserved(parent_node, name) == 0 && !refused)
 		lasting_make(req, parent, name, S_IFLNK | 0777, target);
+	else if (has_directory_gone(req, parent_node))
+		looked_refuse(req);
 	else
 		fuse_reply_err(req, EPERM);
 }
@@ -255,6 +269,8 @@ void op_rename(fuse_req_t req, fuse_ino_t parent_node, const char *name, fuse_in
 
 	if (parent != NULL && new_parent != NULL && check_reserved(new_parent_node, new_name) == 0)
 		lasting_rename(req, parent, name, new_parent, new_name, flags);
+	else if (has_directory_gone(req, parent_node) || has_directory_gone(req, new_parent_node))
+		looked_refuse(req);
 	else
 		fuse_reply_err(req, parent != NULL || new_parent != NULL ? EXDEV : EPERM);
 }
@@ -269,8 +285,8 @@ void op_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent_node, const 
 
 	if (lasts && new_parent != NULL && check_reserved(new_parent_node, new_name) == 0)
 		lasting_link(req, inode, new_parent, new_name);
-	else if (inode == NULL && new_parent != NULL && !status_owns(node))
-		fuse_reply_err(req, ESTALE); /* it was taken away: the kernel looks it up again */
+	else if (has_gone(req, node) || has_directory_gone(req, new_parent_node))
+		looked_refuse(req);
 	else
 		fuse_reply_err(req, lasts || new_parent != NULL ? EXDEV : EPERM);
 }
@@ -283,6 +299,8 @@ void op_readlink(fuse_req_t req, fuse_ino_t node)
 
 	if (inode != NULL && inode->lasting != NULL)
 		lasting_readlink(req, inode);
+	else if (has_gone(req, node))
+		looked_refuse(req);
 	else
 		fuse_reply_err(req, EINVAL);
 }

@@ -125,11 +125,11 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 {
 	bool foreign = is_foreign_exclusive(req, flags);
 	struct filesystem *filesystem = filesystem_of(req);
-	struct inode *parent = inode_find(&filesystem->inodes, parent_node);
+	struct inode *parent = inode_find_directory(&filesystem->inodes, parent_node);
 	if (status_owns(parent_node))
 		return -EROFS;
 	if (parent == NULL)
-		return -ESTALE;
+		return looked_stale(filesystem, fuse_req_ctx(req)->pid);
 	if (parent == filesystem->inodes.root && strcmp(name, STATUS_NAME) == 0)
 		return -EPERM; /* reserved */
 	struct inode *inode = inode_child(parent, name);
@@ -204,7 +204,7 @@ static void write_path(fuse_req_t req, fuse_ino_t parent_node, const char *name,
 		       char path[CREATED_PATH_BYTES])
 {
 	const struct filesystem *filesystem = filesystem_of(req);
-	const struct inode *parent = inode_find(&filesystem->inodes, parent_node);
+	const struct inode *parent = inode_find_directory(&filesystem->inodes, parent_node);
 
 	snprintf(path, CREATED_PATH_BYTES, "%s%s%s", parent != NULL ? parent->path : "",
 		 parent != NULL && parent != filesystem->inodes.root ? "/" : "", name);
@@ -245,11 +245,11 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	       struct fuse_file_info *info)
 {
 	struct filesystem *filesystem = filesystem_of(req);
-	struct inode *inode;
+	struct inode *inode = NULL;
 	struct fuse_entry_param entry;
 
 	struct inode *directory =
-		status_owns(parent) ? NULL : inode_find(&filesystem->inodes, parent);
+		status_owns(parent) ? NULL : inode_find_directory(&filesystem->inodes, parent);
 	if (directory != NULL && lasting_directory(directory) &&
 	    (parent != FUSE_ROOT_ID || strcmp(name, STATUS_NAME) != 0)) {
 		lasting_create_open(req, directory, name, mode, info);

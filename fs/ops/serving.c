@@ -154,12 +154,12 @@ void serving_finish(struct filesystem *filesystem)
 		handle_close(handle);
 	handle_table_finish(&filesystem->handles.by_number);
 	looked_finish(filesystem);
+	op_dir_finish(filesystem);
 	if (filesystem->inodes.root != NULL)
 		inode_free_tree(filesystem, filesystem->inodes.root);
 	/* Inodes without a name that the kernel has not forgotten. */
 	while (filesystem->inodes.by_node != NULL)
 		inode_free_tree(filesystem, filesystem->inodes.by_node);
-	op_dir_finish(filesystem);
 	briefs_finish(&filesystem->briefs);
 	status_close_all(filesystem);
 	status_destroy(filesystem->status);

@@ -211,6 +211,11 @@ static int spawn(struct restart *restart, int state)
 	if (environment == NULL)
 		return -ENOMEM;
 	int channel = open_channel();
+	/* Another process has a warden of its own; another program in this one has not. */
+	if (channel < 0 && warden_is_set() && !restart->leave) {
+		free(environment);
+		return -ENOTCONN;
+	}
 	/* These signals may be sent to all processes of a service. */
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGHUP);
@@ -253,7 +258,9 @@ static bool rehearse(struct restart *restart, int state)
 	if (error == 0)
 		error = spawn(restart, state);
 	if (error != 0)
-		restart_give_up(restart, strerror(-error));
+		restart_give_up(restart, error == -ENOTCONN ? "the process with root's rights does "
+							      "not answer"
+							    : strerror(-error));
 	return error == 0;
 }
 

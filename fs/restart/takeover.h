@@ -38,8 +38,8 @@
 #include "files/shard.h"
 #include "journal/text.h"
 
-#define TAKEOVER_FORMAT	     11 /* the format that this program writes, */
-#define TAKEOVER_READER	     11 /* the oldest that can read it, */
+#define TAKEOVER_FORMAT	     12 /* the format that this program writes, */
+#define TAKEOVER_READER	     12 /* the oldest that can read it, */
 #define TAKEOVER_OLDEST	     3	/* and the oldest that this program reads */
 #define TAKEOVER_ENVIRONMENT "DLOCKFS_TAKE_OVER"
 #define TAKEOVER_REHEARSAL   ",rehearsal" /* behind the number of the descriptor */

@@ -12,8 +12,10 @@
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/user.h"
+#include "kernel/call_filter.h"
 #include "kernel/lease_board.h"
 #include "kernel/notifier.h"
+#include "kernel/warden.h"
 #include "status/status.h"
 
 static void write_text(FILE *out, const char *key, const char *text)
@@ -97,6 +99,29 @@ static void write_guard(const struct filesystem *filesystem, FILE *out)
 		   sizeof(words) / sizeof(*words));
 }
 
+/* What a server could do that took this process over. Who mounts without being root gives nothing
+ * up. */
+static void write_rights(FILE *out)
+{
+	fprintf(out, "uid=%u\n", geteuid());
+	if (warden_uid() == 0)
+		fprintf(out, "call_filter=%s\n", call_filter_is_set() ? "yes" : "no");
+}
+
+/* The process with root's rights: nothing where the daemon has these itself. */
+static void write_warden(FILE *out)
+{
+	static const char *const words[] = {
+		[WARDEN_ANSWERS] = "answers",
+		[WARDEN_SILENT] = "silent",
+		[WARDEN_ENDED] = "ended",
+	};
+	enum warden_state state = warden_state();
+
+	if (state != WARDEN_NONE)
+		fprintf(out, "warden=%s\n", words[state]);
+}
+
 /* A value that may have spaces. */
 static void write_line(FILE *out, const char *key, const char *text)
 {
@@ -166,6 +191,7 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 	write_text(out, "mountpoint", filesystem->mountpoint);
 	write_text(out, "host", filesystem->host);
 	fprintf(out, "pid=%d\n", (int)getpid());
+	write_rights(out);
 	fprintf(out, "uptime_s=%" PRId64 "\n",
 		(filesystem->now_ms - filesystem->status->started_ms) / 1000);
 	write_shard(&filesystem->shards.list[0], out);
@@ -175,6 +201,7 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 		filesystem->survives_kill && !state_journal_has_failed(filesystem->journal) ? "yes"
 											    : "no");
 	write_guard(filesystem, out);
+	write_warden(out);
 	for (size_t i = 1; i < filesystem->shards.count; i++) {
 		fputc('\n', out);
 		write_text(out, "prefix", filesystem->shards.list[i].prefix);

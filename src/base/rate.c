@@ -34,10 +34,10 @@ bool rate_take(struct rate *rate, const struct rate_limit *limit, int64_t now_ms
 	return true;
 }
 
-void rate_use(struct rate *rate, const struct rate_limit *limit, int64_t now_ms)
+void rate_use(struct rate *rate, const struct rate_limit *limit, int64_t now_ms, int64_t times)
 {
 	advance(rate, limit, now_ms);
-	rate->used += ONE;
+	rate->used += times * ONE;
 }
 
 int64_t rate_next_ms(struct rate *rate, const struct rate_limit *limit, int64_t now_ms)

@@ -27,8 +27,8 @@ struct rate {
 /* Whether it may happen now; if so, it counts as done. */
 bool rate_take(struct rate *rate, const struct rate_limit *limit, int64_t now_ms);
 
-/* It happens now, allowed or not. */
-void rate_use(struct rate *rate, const struct rate_limit *limit, int64_t now_ms);
+/* It happens now, so many times (at most RATE_MAX), allowed or not. */
+void rate_use(struct rate *rate, const struct rate_limit *limit, int64_t now_ms, int64_t times);
 
 /* When it may happen next; `now_ms` or before: at once. */
 int64_t rate_next_ms(struct rate *rate, const struct rate_limit *limit, int64_t now_ms);

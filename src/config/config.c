@@ -103,8 +103,9 @@ const struct config_key config_keys[] = {
 	 "fcntl fails with ENOLCK if the process would hold more byte ranges, in all files"},
 	{"locks", "file_ranges", NUMBER, IN_POLICY(file_ranges), 1, FILE_RANGES_MAX, "16384", false,
 	 "fcntl fails with ENOLCK if this host would hold more byte ranges in the file"},
-	{"locks", "text_limit", NUMBER, IN_POLICY(text_limit), 0, CONFIG_TEXT_LIMIT_MAX, "4096",
-	 false, "a write that would make the file longer than so many bytes fails with EFBIG"},
+	{"locks", "text_limit", NUMBER_OR_AUTO, IN_POLICY(text_limit), 0, CONFIG_TEXT_LIMIT_MAX,
+	 "auto", false,
+	 "a write that would make the file longer than so many bytes fails with EFBIG"},
 	{"locks", "on_lost", EIO_OR_SIGNAL, IN_POLICY(on_lost), 0, 0, "eio", false,
 	 "what a process gets that has lost its lock: EIO alone, or this signal too"},
 	{"locks", "on_revoke", NONE_OR_SIGNAL, IN_POLICY(on_revoke), 0, 0, "none", false,
@@ -406,6 +407,13 @@ struct lock_policy config_policy(const struct config *config, const char *path)
 	return policy;
 }
 
+int64_t config_text_limit(const struct lock_policy *policy)
+{
+	if (policy->text_limit != CONFIG_AUTO)
+		return policy->text_limit;
+	return policy->style == STYLE_FILE ? CONFIG_TEXT_LIMIT_FILE : CONFIG_TEXT_LIMIT_LOCK;
+}
+
 size_t config_slashes_max(const struct config *config)
 {
 	size_t max = 0;
@@ -415,6 +423,15 @@ size_t config_slashes_max(const struct config *config)
 			max = config->sections[i].slashes;
 	}
 	return max;
+}
+
+bool config_has_files(const struct config *config)
+{
+	for (size_t i = 0; i < config->section_count; i++) {
+		if (config->sections[i].policy.style == STYLE_FILE)
+			return true;
+	}
+	return false;
 }
 
 bool config_has_access(const struct config *config)

@@ -42,6 +42,12 @@
 #define CONFIG_LOCK_DELAY_MAX_MS (60 * 60 * 1000)
 #define CONFIG_TEXT_LIMIT_MAX	 (1024 * 1024)
 
+/* What `text_limit = auto` is: enough for what programs say of themselves in a lock file; and, with
+ * STYLE_FILE, for what they keep beside it: git's hooks are longer than 4 KiB, and so is a database
+ * of SQLite with one table. */
+#define CONFIG_TEXT_LIMIT_LOCK 4096
+#define CONFIG_TEXT_LIMIT_FILE 65536
+
 /* What a name in a directory is. A pattern of a section with STYLE_FILE is of directories, and its
  * keys count for all names in them, at any depth. */
 enum lock_style {
@@ -81,8 +87,8 @@ struct lock_policy {
 	/* Record locks fail with ENOLCK beyond: */
 	int64_t process_ranges; /* so many ranges of one process, in all files of this host */
 	int64_t file_ranges;	/* so many ranges in one file, of all processes of this host */
-	int64_t text_limit; /* a write that would make the file longer, in bytes, fails with EFBIG
-			     */
+	int64_t text_limit; /* a write that would make the file longer, in bytes, fails with EFBIG;
+			       CONFIG_AUTO: config_text_limit() */
 	int64_t on_lost;   /* the signal for a process that has lost its lock; 0: none, EIO alone */
 	int64_t on_revoke; /* the signal for a process that is asked to release it; 0: none */
 	int64_t recipe;	   /* enum claim_recipe: which other clients the lock is shared with */
@@ -168,6 +174,12 @@ void config_reload(struct config *config, struct config *fresh,
 
 /* The policy of the lock at `path`. */
 struct lock_policy config_policy(const struct config *config, const char *path);
+
+/* lock_policy.text_limit, never CONFIG_AUTO. */
+int64_t config_text_limit(const struct lock_policy *policy);
+
+/* Whether any directory is of STYLE_FILE. */
+bool config_has_files(const struct config *config);
 
 /* Whether any lock may have lock_policy.lock_delay_ms. */
 bool config_has_lock_delay(const struct config *config);

@@ -63,6 +63,10 @@ void config_value_describe(const struct config_key *key, char *text, size_t text
 		snprintf(text, text_bytes, "a number from %" PRId64 " to %" PRId64, key->min,
 			 key->max);
 		break;
+	case NUMBER_OR_AUTO:
+		snprintf(text, text_bytes, "a number from %" PRId64 " to %" PRId64 ", or auto",
+			 key->min, key->max);
+		break;
 	case LOG_LEVEL:
 		snprintf(text, text_bytes, "error, warning, info or debug");
 		break;
@@ -521,11 +525,13 @@ static bool parse_number_value(const struct config_key *key, const char *text, i
 		valid = parse_duration(text, ret);
 		break;
 	case DURATION_OR_AUTO:
+	case NUMBER_OR_AUTO:
 		if (strcmp(text, "auto") == 0) {
 			*ret = CONFIG_AUTO;
 			return true;
 		}
-		valid = parse_duration(text, ret);
+		valid = key->type == NUMBER_OR_AUTO ? parse_plain(text, 10, ret)
+						    : parse_duration(text, ret);
 		break;
 	default:
 		valid = parse_duration(text, ret);

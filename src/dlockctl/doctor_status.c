@@ -3,6 +3,7 @@
  * What dlockctl doctor makes of the mount's file status.
  */
 #include <limits.h>
+#include <pwd.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,6 +303,56 @@ static void check_guard(struct doctor *doctor, const char *status)
 	free(guard);
 }
 
+/* "dlockfs (997)", or the number alone; to be freed. */
+static char *user_words(long long uid)
+{
+	const struct passwd *user = uid == (uid_t)uid ? getpwuid((uid_t)uid) : NULL;
+
+	return user != NULL ? must_format("%s (%lld)", user->pw_name, uid)
+			    : must_format("%lld", uid);
+}
+
+/* What a server would have that took the daemon over. */
+static void check_rights(struct doctor *doctor, const char *status)
+{
+	long long uid = number_of(status, "uid");
+	bool filtered = value_has(status, "call_filter", "yes");
+
+	if (uid == 0)
+		doctor_say(doctor, RESULT_WARNING, "rights",
+			   "dlockfs runs as root: whoever took it over by what servers send would "
+			   "have this host; make the user dlockfs, as the package does, or set "
+			   "user in [mount], and stop and start dlockfs");
+	else if (uid > 0) {
+		char *user = user_words(uid);
+		doctor_say(doctor, RESULT_OK, "rights", "dlockfs runs as user %s%s", user,
+			   filtered ? ", with a filter of system calls" : "");
+		free(user);
+	}
+	if (value_has(status, "call_filter", "no"))
+		doctor_say(doctor, RESULT_WARNING, "rights",
+			   "dlockfs has no filter of system calls: it was built without "
+			   "libseccomp, or the kernel has none; see the log of dlockfs");
+}
+
+/* Who has the rights of root that the daemon has given up. */
+static void check_warden(struct doctor *doctor, const char *status)
+{
+	char *warden = tree_value(status, "warden");
+
+	if (warden != NULL && strcmp(warden, "answers") == 0)
+		doctor_say(doctor, RESULT_OK, "warden", "it answers");
+	else if (warden != NULL)
+		doctor_say(doctor, RESULT_WARNING, "warden",
+			   "dlockfs-warden %s: the guard sends signals in its place; no key of "
+			   "root alone can be read, and no version takes over; %s",
+			   strcmp(warden, "ended") == 0 ? "has ended" : "does not answer",
+			   strcmp(warden, "ended") == 0
+				   ? "start dlockfs again (its service keeps all locks)"
+				   : "see whether it is stopped, or the host too busy");
+	free(warden);
+}
+
 void doctor_check_status(struct doctor *doctor, const struct probe *probe)
 {
 	if (!probe->file_answered) {
@@ -326,7 +377,9 @@ void doctor_check_status(struct doctor *doctor, const struct probe *probe)
 		check_numbers(doctor, status);
 	}
 	check_brief_opens(doctor, probe->text);
+	check_rights(doctor, probe->text);
 	check_guard(doctor, probe->text);
+	check_warden(doctor, probe->text);
 	char *waits = tree_value(probe->text, "exclusive_open_waits");
 	if (waits != NULL && strcmp(waits, "no") == 0)
 		doctor_say(

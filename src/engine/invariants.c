@@ -83,6 +83,12 @@ static bool is_to_be_shown(const struct claim *claim)
 	return claim->rivaled && !claim->fresh && claim->list_wanted != 0;
 }
 
+/* Whether its data is being read. */
+static bool is_to_be_read(const struct claim *claim)
+{
+	return claim->overseen && !claim->shown;
+}
+
 static void check_queue_claim(const struct claim *claim)
 {
 	const struct place *blocker = NULL, *front;
@@ -108,8 +114,8 @@ static void check_queue_claim(const struct claim *claim)
 		require(claim->changed_next != NULL || blocker != NULL ||
 				claim_first_asked(claim) == NULL ||
 				(claim->careful && !claim->fresh) || is_to_be_shown(claim) ||
-				!lock_is_sure(claim->place.lock) || claim->marker.marking ||
-				lock_has_ends_to_hear(claim->place.lock) ||
+				is_to_be_read(claim) || !lock_is_sure(claim->place.lock) ||
+				claim->marker.marking || lock_has_ends_to_hear(claim->place.lock) ||
 				claim->place.lock->engine->retry_ms != INT64_MAX ||
 				claim->place.lock->engine->barred || /* it is due at once */
 				!engine_may_grant(claim->place.lock->engine),

@@ -131,6 +131,7 @@ void lock_begin_moratorium(struct lock *lock)
 
 	lock->moratorium_ms = lock->engine->now_ms + timeout_ms / SIGNS_IN_TIMEOUT +
 			      timeout_ms / TELLINGS_IN_TIMEOUT;
+	lock_mark(lock);
 	lock->list_wanted = lock_list_anew(lock);
 }
 

@@ -38,6 +38,17 @@ static void set_limit(const struct engine *engine, struct timers *timers, struct
 		timers_clear(timers, timer);
 }
 
+/* Whether one transaction takes that. */
+static bool fits(const struct store_step *steps, size_t count)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += STORE_STEP_BYTES + 3 * strlen(steps[i].path) +
+			 (steps[i].text != NULL ? strlen(steps[i].text) : 0);
+	return bytes <= STORE_STEPS_BYTES_MAX;
+}
+
 int engine_alter(struct engine *engine, const struct store_step *steps, size_t count,
 		 int64_t limit_ms, void *cookie)
 {
@@ -46,6 +57,8 @@ int engine_alter(struct engine *engine, const struct store_step *steps, size_t c
 	assert(count <= STORE_STEPS_MAX);
 	if (!has_files(engine, count > 0 ? steps[0].path : ""))
 		return -ENOLCK;
+	if (!fits(steps, count))
+		return -EMSGSIZE;
 	alteration = alteration_find_former(engine, steps, count);
 	if (alteration == NULL)
 		alteration = alteration_create(engine, steps, count);

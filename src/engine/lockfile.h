@@ -76,7 +76,8 @@ struct lockfile_events {
 };
 
 /* Everything is copied. After the limit, in milliseconds, the call is answered -ETIMEDOUT. Each
- * returns 0; or -ENOMEM, -ENOLCK (the store has no files: STORE_HAS_FILES), and no answer follows.
+ * returns 0; or -ENOMEM, -ENOLCK (the store has no files: STORE_HAS_FILES), -EMSGSIZE (more than
+ * STORE_STEPS_BYTES_MAX), and no answer follows.
  *
  * A text of STEP_MAKE and STEP_TAKE has a first line that no other file ever has. Two steps are not
  * about the same path. A step that replaces or removes a file of this host has STORE_ANY_VERSION,

@@ -15,9 +15,10 @@
  * where the store tells that (on_watched()): its lease was ended, rightly or wrongly, or somebody
  * has deleted it. Its host hears of that by the watch of the claim, or by its next sign of life;
  * stores send these each T/8 at least. So the next one is granted after that, and a T/40 for the
- * way and for telling the holders, and after a list that shows its own claim. What is not covered:
- * a host that is not connected, or does not run, until its own lease ends; a host that does not
- * wait in the queue while the claim ends; and the time in which a claim was listed but not read.
+ * way and for telling the holders, and after a list that shows its own claim; by whatever process
+ * goes on with the claims, too (save.c). What is not covered: a host that is not connected, or does
+ * not run, until its own lease ends; a host that does not wait in the queue, or whose daemon is
+ * being replaced, while the claim ends; and the time in which a claim was listed but not read.
  *
  * For the engine's own files.
  */

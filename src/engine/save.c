@@ -67,6 +67,8 @@ static void save_lock(const struct lock *lock, FILE *out)
 	state_begin(out, "lock");
 	state_text(out, "path", lock->path);
 	state_text(out, "recipe", claim_recipe_names[lock_recipe(lock)]);
+	if (lock->moratorium_ms != 0)
+		state_number(out, "moratorium_ms", lock->moratorium_ms);
 	state_end(out);
 }
 

@@ -170,6 +170,14 @@ static bool is_shown(struct claim *claim)
 	return false;
 }
 
+/* Whether it is known what others have written into the data of a claim that is watched for that:
+ * who was to lose its place has done so when that was read (steer.c). One that is careful finds
+ * that out as it takes back that it waits. */
+static bool is_read(const struct claim *claim)
+{
+	return claim->shown || !claim->overseen;
+}
+
 /* Whether a claim that is not blocked can be granted: nobody can be there who has precedence, and
  * its marker stands. Asks for what is needed. */
 static bool is_sure(struct claim *claim)
@@ -179,7 +187,7 @@ static bool is_sure(struct claim *claim)
 		claim_amend(claim);
 	}
 	if (!claim->careful)
-		return is_shown(claim) && delay_lets_hold(claim);
+		return is_shown(claim) && is_read(claim) && delay_lets_hold(claim);
 	if (!claim->fresh && !claim->data.amended && claim->list_wanted == 0)
 		claim->list_wanted = lock_list_anew(claim->place.lock);
 	return claim->fresh && delay_lets_hold(claim);

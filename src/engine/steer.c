@@ -3,18 +3,23 @@
  * Steering from outside: somebody asks a holder for its lock, or takes a claim away.
  *
  * What is wanted of a claim stands in its data (claim/data.h), as Curator's Revoker does it too. So
- * a claim that is held when a heartbeat is due is watched by its own host: locks that are held for
- * moments cost nothing, as a rule. Such a watch is an extra entry in lock->overseers, by the name
- * of the claim, which may end at any time. It also tells when somebody takes the claim away
- * unasked.
+ * a claim that is held, or waits, when a heartbeat is due is watched by its own host: locks that
+ * are held for moments cost nothing, as a rule. Such a watch is an extra entry in lock->overseers,
+ * by the name of the claim, which may end at any time. It also tells when somebody takes the claim
+ * away unasked.
  *
  * The claim's own host changes its data, too. It does so only in place of a version that it has
  * written or read, so that it overwrites nothing unread: if others were first, the store refuses
- * the change, and the claim is watched, whether it is held or waits. What was wanted of one that
- * waits is done once it is held.
+ * the change, and the claim is watched, whether it is held or waits.
+ *
+ * Who asks for a claim that waits is told of once it is held. One that waits and is to be broken is
+ * withdrawn at once, and its wishes queue again. So nothing is granted by a claim whose data was
+ * read to say so; nor by one that is watched and not read yet, or not since the data has changed,
+ * or may have (settle.c). Whoever broke the claim, and takes it away when its host did not, counts
+ * on that (files/steer.h).
  *
  * Of two hosts whose claims wait for each other in a cycle, one sends the other's claim back in the
- * same way (deadlock.c). So a claim that says that it waits is watched by its host, too.
+ * same way (deadlock.c). So a claim that says that it waits is watched by its host from then on.
  *
  * And so is one that waits for another host's claim: what takes that one away may have taken this
  * one before, as servers that are wiped do. The store tells of both in their order, so who is
@@ -78,6 +83,7 @@ static void end_oversight(struct lock *lock, struct claim *claim, int error)
 		return;
 	}
 	claim->overseen = claim->shown = false;
+	queue_judge(claim); /* it waits for no reading any more */
 	if (claim->data.stale && error != 0)
 		lock_retry_after(lock, "reading of a claim", error);
 	/* Its holder is not to believe in it until a heartbeat shows that: others have it already.
@@ -149,11 +155,10 @@ static void do_wanted(struct claim *claim)
 	free(who);
 }
 
-/* Whether others may want something of it now. */
+/* Whether others may want something of it. */
 static bool is_steered(const struct claim *claim)
 {
-	return claim->state == CLAIM_HELD ||
-	       (claim->state == CLAIM_WAITING && claim->place.says_waits);
+	return claim->state == CLAIM_HELD || claim->state == CLAIM_WAITING;
 }
 
 void engine_oversee(struct engine *engine)
@@ -175,13 +180,15 @@ void engine_oversee(struct engine *engine)
 	}
 }
 
-/* One that waits loses its place. */
+/* One that waits loses its place; without memory it does before it could be granted (settle.c). */
 static void requeue(struct claim *claim)
 {
-	if (claim_first_asked(claim) == NULL)
+	if (claim_first_asked(claim) == NULL) {
 		claim_withdraw(claim);
-	else
-		(void)claim_requeue(claim);
+	} else if (!claim_requeue(claim)) {
+		claim->place.requeue = true;
+		engine_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
+	}
 }
 
 static void take_away(struct claim *claim, const char *who)
@@ -219,22 +226,21 @@ static void obey(struct claim *claim, const char *text)
 
 	if (order == CLAIM_ORDER_NONE)
 		return;
-	if (claim->state != CLAIM_HELD) {
-		/* Whoever is about to take it away does so in a while. */
-		if (order == CLAIM_ORDER_REVOKE)
-			note_wanted(claim, who);
-		return;
-	}
 	if (claim_is_kept(claim)) {
 		give_up_kept(claim, who);
 		return;
 	}
-	if (order == CLAIM_ORDER_REVOKE)
-		revoke(claim, who);
-	else if (order == CLAIM_ORDER_BREAK)
+	if (order == CLAIM_ORDER_BREAK) {
 		take_away(claim, who);
+		return;
+	}
+	if (claim->state != CLAIM_HELD) {
+		note_wanted(claim, who);
+		return;
+	}
+	revoke(claim, who);
 	/* Whoever looks at the queue wants to know whose it is. */
-	if (order == CLAIM_ORDER_REVOKE && strcmp(text, CLAIM_DATA_CURATOR_REVOKE) == 0)
+	if (strcmp(text, CLAIM_DATA_CURATOR_REVOKE) == 0)
 		claim_amend(claim);
 }
 
@@ -272,6 +278,7 @@ void overseer_read(const struct rival *overseer, const char *text, uint32_t vers
 		return;
 	claim_note_version(claim, version);
 	note_sent_back(claim, text);
+	queue_judge(claim);
 	if (was_stale && !claim->data.stale && claim->data.amended)
 		claim_amend(claim);
 	obey(claim, text);

@@ -142,6 +142,9 @@ static int restore_lock(struct restoring *restoring)
 		return state_starve(restoring->in);
 	restoring->recipe = (enum claim_recipe)read_word(restoring->in, "recipe",
 							 claim_recipe_names, CLAIM_RECIPES);
+	if (state_has(restoring->in, "moratorium_ms"))
+		restoring->lock->moratorium_ms =
+			state_get_number(restoring->in, "moratorium_ms", 0, TIME_MAX_MS);
 	return result_of(restoring);
 }
 

@@ -241,8 +241,13 @@ enum store_step_kind {
 	STEP_CHECK,   /* nothing changes: a file of this session is there; -ENOENT */
 };
 
-/* At most, in one transaction. */
-#define STORE_STEPS_MAX 8
+/* At most, in one transaction: steps; and bytes of their texts, with STORE_STEP_BYTES for each and
+ * three for each byte of its path. So a transaction stays below the 1 MiB that ZooKeeper takes
+ * (jute.maxbuffer; etcd takes 1.5 MiB, --max-request-bytes), with what its leader adds. Where
+ * administrators have set that to less it is answered -EMSGSIZE. */
+#define STORE_STEPS_MAX	      8
+#define STORE_STEPS_BYTES_MAX ((size_t)(1024 - 1) * 1024)
+#define STORE_STEP_BYTES      128
 
 struct store_step {
 	enum store_step_kind kind;

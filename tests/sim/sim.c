@@ -30,6 +30,8 @@
  *   - who asks whether it still holds is told so only if there was a moment since the question when
  * it did, and its claims stood at the service; that it has lost, if it has; that it holds nothing,
  * if there was a moment when it did not; and all that once;
+ *   - where the service tells that a claim has ended which nobody withdrew, its holder is told
+ * before who waits behind it is granted the lock, if all is well with both hosts;
  *   - a token is greater than all that were told before to others for what conflicts, on whichever
  * host, and the same as the user's last one as long as nothing was granted to it since.
  *   - no host has a lock file that outlives close, or is told to have made one, which does not
@@ -110,7 +112,7 @@ static void act(struct world *world)
 	for (int i = 0; i < world->hosts_count; i++)
 		if (host_runs(&world->hosts[i]))
 			engine_advance(world->hosts[i].engine, host_clock(&world->hosts[i]));
-	if (world->quiet_ms > 0)
+	if (world->quiet_ms > 0 || world->lull_ms > 0)
 		return;
 	if (!world->calm && prng_chance(&world->prng, 10))
 		world_misfortune(world);
@@ -124,13 +126,14 @@ static void act(struct world *world)
 static void step(struct world *world)
 {
 	int64_t due_ms = world_due(world);
+	int64_t still_ms = world->quiet_ms > 0 ? world->quiet_ms : world->lull_ms;
 
 	world->step++;
 	view_forget(world);
-	if (world->quiet_ms > 0 && due_ms > world->quiet_ms) {
-		world->now_ms = world->quiet_ms;
+	if (still_ms > 0 && due_ms > still_ms) {
+		world->now_ms = still_ms;
 		act(world);
-	} else if (world->quiet_ms == 0 && (due_ms == INT64_MAX || prng_chance(&world->prng, 40))) {
+	} else if (still_ms == 0 && (due_ms == INT64_MAX || prng_chance(&world->prng, 40))) {
 		int64_t later_ms = world->now_ms + prng_below(&world->prng, 6);
 
 		if (later_ms < due_ms)
@@ -149,6 +152,7 @@ static void step(struct world *world)
 	if (world->ready.life != 0 && !world->calm)
 		users_hurry(world, world->ready);
 	world->ready.life = 0;
+	world_lull(world);
 	if (world->quiet_ms > 0 && world->now_ms >= world->quiet_ms) {
 		check_quiet(world);
 		world->quiet_ms = 0;

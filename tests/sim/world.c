@@ -154,6 +154,8 @@ static void host_start(struct host *host)
 	host->clock_offset_ms = prng_below(&world->prng, 100000);
 	host->clock_drift =
 		prng_below(&world->prng, 2 * world->clock_drift + 1) - world->clock_drift;
+	if (world->fence_ms > 0)
+		host->clock_drift = -world->clock_drift;
 	memset(host->users, 0, sizeof(host->users));
 	memset(host->processes, 0, sizeof(host->processes));
 	host_forget_files(host);
@@ -621,6 +623,8 @@ void world_calm_down(struct world *world)
 	world_say(world, "no more faults");
 	world->calm = true;
 	world->calm_ms = world->now_ms;
+	world->lull_ms = 0;
+	world->ends_unasked = false;
 	world->calm_standings = world->standings_count;
 	if (world->refused_percent == 0 && !world->apart &&
 	    prng_chance(&world->prng, QUIET_PERCENT))
@@ -793,12 +797,14 @@ void world_init(struct world *world, uint64_t seed, const struct faulty_rules *r
 	world_draw_ticks(world);
 	world_draw_machines(world);
 	world_draw_flaps(world);
+	world_draw_fences(world);
 	draw_delays(world);
 	world_draw_setbacks(world);
 	draw_unclaimed(world);
 	if (rules == &faulty_etcd)
 		by_revisions(world);
 	world_draw_restarts(world);
+	world_draw_ends(world);
 	world_draw_files(world);
 	view_init(world);
 	if (store_local_open(world->service, &foreign_events, world, &world->foreign) < 0)

@@ -16,6 +16,8 @@
  *   world_machine.c  hosts whose clocks stand still, and that are told so
  *   world_restart.c  daemons that are killed, and those that go on after them
  *   world_setback.c  servers that are set back, unnoticed
+ *   world_fence.c    fences that take time
+ *   world_told.c     claims that end though nobody has announced it
  *   world_files.c    lock files that outlive close
  *   world_check.c    what must be true after every step
  *
@@ -168,8 +170,11 @@ struct host {
 	int64_t wake_ms;	 /* paused: when it goes on; else INT64_MAX */
 	int64_t clock_stands_ms; /* likewise: since when its clock stands still */
 	int64_t misled_ms; /* until then it may hold by a lease from before its clock stood still */
-	int64_t well_ms;   /* nothing has been wrong with it since then, */
-	bool well;	   /* nor is now */
+	int64_t lease_end_ms; /* of the lease that it had last */
+	int64_t fences_ms;    /* so long may the fences still take of the loss that is being told */
+	bool telling, fences_in_time;
+	int64_t well_ms;		      /* nothing has been wrong with it since then, */
+	bool well;			      /* nor is now */
 	int64_t clock_offset_ms, clock_drift; /* in 1/10000 */
 	struct user users[USERS_MAX];
 	struct process processes[PROCESSES_MAX];
@@ -199,6 +204,8 @@ struct standing {
 	bool says_waits; /* its data does */
 	bool requeue;	 /* its data says that it is to be queued again */
 	int64_t since_ms;
+	size_t behind; /* the number, from 1, of the one that it stood right behind when that ended
+			  unannounced; 0: of none */
 
 	/* Of a claim that may pass from call to call, see world_handoff.c: */
 	unsigned uid;	  /* of the user for whom it was placed */
@@ -240,8 +247,10 @@ struct world {
 	long step;
 	bool verbose;
 	bool failed;
-	bool calm;	       /* the end: no faults, nothing new, who holds lets go */
-	int64_t quiet_ms;      /* but until then nobody does anything; 0: that is over */
+	bool calm;	  /* the end: no faults, nothing new, who holds lets go */
+	int64_t lull_ms;  /* until then nobody does anything, and no misfortune happens; 0: that is
+			     not so */
+	int64_t quiet_ms; /* but until then nobody does anything; 0: that is over */
 	size_t calm_standings; /* so many claims had come to stand until the end began */
 	bool ending;	       /* after the last step a session went on that its client had left */
 
@@ -300,8 +309,10 @@ struct world {
 
 	/* A client of another kind, if there is such in this world. */
 	bool only_own;
-	bool flaps;	/* its links do */
-	bool sets_back; /* its servers are */
+	bool flaps;	   /* its links do */
+	bool sets_back;	   /* its servers are */
+	int64_t fence_ms;  /* so long may all fences of one loss take */
+	bool ends_unasked; /* a claim is still to end in it that nobody takes away */
 	struct store *foreign;
 	struct foreign_claim {
 		int lock;
@@ -336,7 +347,7 @@ int64_t host_clock(const struct host *host);
 /* world_lease.c: how the servers' clocks go. */
 void world_draw_ticks(struct world *world);
 void world_elect(struct world *world);
-void check_lease(const struct host *host);
+void check_lease(struct host *host);
 
 /* world_machine.c */
 
@@ -414,6 +425,21 @@ void world_break(struct world *world);
 
 /* A claim is taken away. What the view of its queue says is not good any more. */
 void world_break_claim(struct world *world, int lock, const struct view_claim *claim);
+
+/* world_fence.c: a holder is told, and the last one of a loss has been. */
+void world_draw_fences(struct world *world);
+void host_fence(struct host *host);
+void host_told(struct host *host);
+
+/* The user who has it now, or had it last, if that one is on the same life of its host. NULL: none
+ * is. */
+struct user *standing_user(struct world *world, const struct standing *standing);
+
+/* world_told.c: draws whether claims end unannounced; after each step, begins a lull or ends one;
+ * the call is granted by a claim. */
+void world_draw_ends(struct world *world);
+void world_lull(struct world *world);
+void check_told(const struct call *call, const struct standing *own);
 
 /* world_setback.c: perhaps the servers are set back. Returns false if they are not. */
 void world_draw_setbacks(struct world *world);

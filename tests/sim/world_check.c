@@ -238,6 +238,7 @@ void check_grant(struct call *call, bool claimed)
 		world_fail(world, "user %u got %s while %s stands in front of %s", user->number,
 			   world_lock(user->lock), front->name, own->name);
 	check_delay(call);
+	check_told(call, own->standing);
 	own->standing->granted = true;
 	handoff_note_grant(call, own);
 }
@@ -473,7 +474,8 @@ static void check_user(struct world *world, struct user *user)
 
 		note_reasons(call);
 		if (call->waiting && !call->waits && host_runs(user->host) &&
-		    world->now_ms - call->since_ms > world->policy.try_limit_ms + CLOCKS_DIFFER_MS)
+		    world->now_ms - call->since_ms >
+			    world->policy.try_limit_ms + CLOCKS_DIFFER_MS + world->fence_ms)
 			world_fail(world, "user %u, who does not wait, waits for %s", user->number,
 				   world_lock(user->lock));
 	}

@@ -35,7 +35,7 @@ void world_elect(struct world *world)
 /* The lease ends, by the host's clock, before the service can end the session, whatever befalls the
  * servers from now on: so a schedule need not come to that. Not so for one whose clock stood still.
  */
-void check_lease(const struct host *host)
+void check_lease(struct host *host)
 {
 	int64_t clock_ms = engine_lease_end(host->engine);
 	int64_t end_ms = host_moment(host, clock_ms);
@@ -46,4 +46,6 @@ void check_lease(const struct host *host)
 		world_fail(host->world,
 			   "host %d: the lease ends at %lld, the session at %lld if all goes wrong",
 			   host->number, (long long)end_ms, (long long)soonest_ms);
+	if (clock_ms > host_clock(host))
+		host->lease_end_ms = end_ms;
 }

@@ -248,8 +248,7 @@ bool user_is_asking(const struct user *user)
 	return false;
 }
 
-/* The user of that number who is on a host that has that life now. */
-static struct user *find_user(struct world *world, const struct standing *standing)
+struct user *standing_user(struct world *world, const struct standing *standing)
 {
 	for (int i = 0; i < world->hosts_count; i++) {
 		struct host *host = &world->hosts[i];
@@ -281,7 +280,7 @@ static void revoke(struct world *world, int lock, const char *name)
 void world_break_claim(struct world *world, int lock, const struct view_claim *claim)
 {
 	const struct view *view = view_of(world, lock);
-	struct user *user = claim->standing != NULL ? find_user(world, claim->standing) : NULL;
+	struct user *user = claim->standing != NULL ? standing_user(world, claim->standing) : NULL;
 
 	if (claim->standing != NULL)
 		claim->standing->broken = true;
@@ -317,7 +316,7 @@ void world_break(struct world *world)
 		revoke(world, lock, claim->name);
 		return;
 	}
-	user = find_user(world, claim->standing);
+	user = standing_user(world, claim->standing);
 	if (world->apart && (user == NULL || user->lost || !claim->standing->granted ||
 			     claim->standing->withdrawing))
 		return;

@@ -111,6 +111,12 @@ static void on_lost(void *context, void *owner_cookie)
 	user->holds = false;
 	user->broken_ms = 0;
 	user->broken = false;
+	host_fence(host);
+}
+
+static void on_told(void *context)
+{
+	host_told(context);
 }
 
 static void on_revoked(void *context, void *owner_cookie)
@@ -141,6 +147,7 @@ const struct engine_events user_events = {
 	.on_tested = on_tested,
 	.on_proved = user_on_proved,
 	.on_lost = on_lost,
+	.on_told = on_told,
 	.on_revoked = on_revoked,
 	.files = &file_user_events,
 };

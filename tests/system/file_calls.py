@@ -220,9 +220,9 @@ SEQUENCES = {
         ("unlink", "f"), ("mknod", "null", stat.S_IFCHR | 0o600, os.makedev(1, 3)), ("mknod", "p", stat.S_IFIFO | 0o600),
         ("mknod", "k", stat.S_IFSOCK | 0o600)],
     "text": [
-        ("open", "f", CREATE | os.O_WRONLY), ("write", "f", b"x" * 4096), ("stat", "f"), ("read", "f"), ("append", "f", b"y"),
-        ("truncate", "f", 4097), ("truncate", "f", 10), ("read", "f"), ("truncate", "f", 20), ("read", "f"), ("truncate", "f", 0),
-        ("stat", "f"), ("append", "f", b"end"), ("read", "f"), ("write", "f", b"x" * 5000), ("unlink", "f")],
+        ("open", "f", CREATE | os.O_WRONLY), ("write", "f", b"x" * 65536), ("stat", "f"), ("read", "f"), ("append", "f", b"y"),
+        ("truncate", "f", 65537), ("truncate", "f", 10), ("read", "f"), ("truncate", "f", 20), ("read", "f"), ("truncate", "f", 0),
+        ("stat", "f"), ("append", "f", b"end"), ("read", "f"), ("write", "f", b"x" * 70000), ("unlink", "f")],
     "open file": [
         ("keep", "fd", "f", EXCLUSIVE | os.O_RDWR), ("write_kept", "fd", b"text"), ("sync_kept", "fd"), ("read", "f"), ("unlink", "f"),
         ("stat", "f"), ("read_kept", "fd"), ("write_kept", "fd", b"TE"), ("read_kept", "fd"), ("stat_kept", "fd"), ("truncate_kept", "fd", 1),
@@ -266,9 +266,9 @@ def differs(sequence, call, result, why):
 differs("mknod", ("mknod", "null", stat.S_IFCHR | 0o600, os.makedev(1, 3)), "EPERM", "a lock is no device")
 differs("mknod", ("mknod", "p", stat.S_IFIFO | 0o600), "EPERM", "a lock is no pipe")
 differs("mknod", ("mknod", "k", stat.S_IFSOCK | 0o600), "EPERM", "a lock is no socket")
-differs("text", ("append", "f", b"y"), "EFBIG", "a text has at most 4 KiB")
-differs("text", ("truncate", "f", 4097), "EFBIG", "a text has at most 4 KiB")
-differs("text", ("write", "f", b"x" * 5000), "EFBIG", "a text has at most 4 KiB")
+differs("text", ("append", "f", b"y"), "EFBIG", "a text has at most 64 KiB")
+differs("text", ("truncate", "f", 65537), "EFBIG", "a text has at most 64 KiB")
+differs("text", ("write", "f", b"x" * 70000), "EFBIG", "a text has at most 64 KiB")
 
 
 def result_of(folder, call):

@@ -70,13 +70,29 @@ make(a + "/d/file")
 before = await_same("d", "create")
 with open(a + "/d/file", "w", encoding="ascii") as file:
     file.write("text")
-for folder, call in ((a, make), (b, make), (b, os.mkdir)):
-    try:
-        call(folder + "/d/file")
-    except FileExistsError:
-        pass
-if times(b, "d") != before or times(a, "d") != before:
-    print("the times of the directory have changed, and no name in it has")
+os.chmod(a + "/d/file", 0o600)
+for folder in (a, b):
+    file, empty = folder + "/d/file", folder + "/d/none"
+    refused = {
+        "open": (make, file),
+        "mkdir": (os.mkdir, file),
+        "mknod": (os.mknod, file),
+        "symlink": (os.symlink, "target", file),
+        "link": (os.link, folder + "/d/e", empty),
+        "rename": (os.rename, empty, file),
+        "unlink": (os.unlink, empty),
+        "rmdir": (os.rmdir, file),
+    }
+    for what, (call, *arguments) in refused.items():
+        try:
+            call(*arguments)
+            print(what, "succeeds")
+        except OSError:
+            pass
+    os.listdir(folder + "/d")
+    for host in (a, b):
+        if times(host, "d") != before:
+            print(f"the times of the directory have changed by calls on {folder}, and no name in it has")
 
 # A directory of another host, and both at once.
 for index in range(20):

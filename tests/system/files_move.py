@@ -109,10 +109,11 @@ def count(folder, own, turns, counter):
         make(f"{temporary}/{own}")
         while (error := result(os.rename, temporary, lock)) != "ok":
             expect("rename", "ENOTEMPTY", error)
-            # Borg takes a lock away in which there is nothing.
-            found = result(os.rmdir, lock)
-            if found not in ("ok", "ENOENT", "ENOTEMPTY"):
-                print("rmdir:", found)
+            # Borg looks who has the lock, and takes one away in which there is nothing.
+            for call in (os.listdir, os.rmdir):
+                found = result(call, lock)
+                if found not in ("ok", "ENOENT", "ENOTEMPTY"):
+                    print(f"{call.__name__}:", found)
         enter(counter)
         os.unlink(f"{lock}/{own}")
         result(os.rmdir, lock)

@@ -13,7 +13,7 @@ claim() {
 make_static_mount() {
     local tree=$dir/static/.dlockfs
     mkdir -p "$tree/locks/cron/sub"
-    printf '%s\n' version=0.1.0 "store=zookeeper://127.0.0.1:2181/dlockfs" \
+    printf '%s\n' version=0.1.0 uid=1 call_filter=yes "store=zookeeper://127.0.0.1:2181/dlockfs" \
         abilities=queue,shared,ranges,stamps,clients session=connected session_timeout_ms=15000 \
         lease_left_ms=8400 locks=3 holders=3 waiters=3 fenced=0 exclusive_open_waits=yes guard=watches,realtime,spared,locked >"$tree/status"
     {

@@ -2,7 +2,8 @@
 """Stops a daemon when it has read a request of the kernel and done nothing else yet: stop_at_request.py PID.
 
 With "answer" behind that: when it is about to answer the next request for a lock, and all else is done. With "notice": when
-it, or its writer, is about to tell the kernel something unasked. With "signal": when it is about to send a signal to a process.
+it, or its writer, is about to tell the kernel something unasked. With "signal": when it is about to send a signal to a process, or
+to have its warden do that.
 Prints "attached", "stopped" when it has come to that, and ends when the daemon was killed. The daemon goes on when it is killed itself.
 """
 
@@ -25,7 +26,11 @@ ANSWER = "=IiQ"  # struct fuse_out_header: length, error, number;
 NOTICE = 0  # or this one
 LOCKS = 32, 33  # FUSE_SETLK, FUSE_SETLKW
 PIDFD_SEND_SIGNAL = 424
-WRITE = {"x86_64": 1, "aarch64": 64}[os.uname().machine]
+WRITE, SENDMSG = {"x86_64": (1, 46), "aarch64": (64, 211)}[os.uname().machine]
+MESSAGE = "=16xQQ"  # struct msghdr: where its parts are, and how many
+PART = "=QQ"  # struct iovec
+ORDER = "=IiIiQQ"  # struct warden_request: kind, process, user, signal, file
+WARDEN_SIGNAL = 2
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -50,6 +55,15 @@ def peek(pid, address, form):
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         memory.seek(address)
         return struct.unpack(form, memory.read(struct.calcsize(form)))
+
+
+def orders_signal(pid, address):
+    """Whether the message is a request to the warden to send a signal."""
+    start, length = peek(pid, peek(pid, address, MESSAGE)[0], PART)
+    if length != struct.calcsize(ORDER):
+        return False
+    order = peek(pid, start, ORDER)
+    return order[0] == WARDEN_SIGNAL and order[3] != 0
 
 
 def wait(pid):
@@ -78,6 +92,8 @@ def main(pid, where):
             if used in connection and call == WRITE and peek(pid, address, ANSWER)[2] in wanted:
                 break
             if where == "signal" and call == PIDFD_SEND_SIGNAL and address != 0:  # the signal's number
+                break
+            if where == "signal" and call == SENDMSG and orders_signal(pid, address):
                 break
         elif kind == EXIT and used in connection and call != WRITE and values[0] >= struct.calcsize(REQUEST):
             if where == "request":

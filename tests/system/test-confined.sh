@@ -13,7 +13,8 @@ start_zookeeper
 cp "$dlockfs" "$dir/dlockfs"
 dlockfs=$dir/dlockfs
 other=$(id -u daemon)
-(umask 077 && printf '%s\n' '[mount]' 'user = daemon' '[locks "told"]' 'on_lost = SIGTERM' >"$dir/user.ini")
+(umask 077 && printf '%s\n' '[mount]' 'user = daemon' 'directories = spool' '[locks "told"]' 'on_lost = SIGTERM' \
+    '[locks "spool"]' 'style = file' 'on_revoke = SIGTERM' >"$dir/user.ini")
 printf '%s\n' '[mount]' 'user = root' >"$dir/root.ini"
 
 # What root keeps: CAP_DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, KILL, LINUX_IMMUTABLE, IPC_LOCK, SYS_PTRACE, SYS_ADMIN, SYS_NICE,
@@ -49,14 +50,8 @@ connected() {
     grep -q '^session=connected' "$dir/$1/.dlockfs/status"
 }
 
-# children_of HOST: its warden, guards and writers.
 children_of() {
-    local process
-    for process in $(pgrep -x 'dlockfs-(warden|guard|writer)' || true); do
-        if tr '\0' '\n' <"/proc/$process/cmdline" | finds -xF "$dir/$1"; then
-            echo "$process"
-        fi
-    done 2>/dev/null
+    helpers_of "$1" 'warden|guard|writer'
 }
 
 # all_confined HOST USER CAPABILITIES CHILDREN
@@ -68,6 +63,8 @@ all_confined() {
         count=$((count + 1))
     done
     [ "$count" -ge 3 ] || fail "only $count threads: ZooKeeper's library has two"
+    expect_equal "what the status says" "uid=$2 call_filter=yes" \
+        "$(grep -E '^(uid|call_filter)=' "$dir/$1/.dlockfs/status" | paste -sd' ')"
     has_children() {
         [ "$(children_of "$1" | wc -l)" -eq "$2" ]
     }
@@ -140,6 +137,15 @@ time.sleep(1e6)' "$dir/user/told"
 expect told held
 "$dlockctl" --mount "$dir/user" break told --yes
 expect_status 143 finish told
+# Of one that has made a file, and has nothing open.
+start made setpriv --reuid=65534 --regid=65534 --clear-groups "$python" -c '
+import os, sys, time
+os.close(os.open(sys.argv[1], os.O_CREAT | os.O_EXCL))
+print("made", flush=True)
+time.sleep(1e6)' "$dir/user/spool/made"
+expect made made
+"$dlockctl" --mount "$dir/user" revoke spool/made
+expect_status 143 finish made
 printf '%s\n' '[locks]' 'text_limit = 3' >>"$dir/user.ini"
 send_signal user HUP
 wait_until "$deadline" grep -q 'has been read anew' "$dir/user.log"

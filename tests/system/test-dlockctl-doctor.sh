@@ -28,7 +28,7 @@ examine() {
 
 examine 0 "ok: mount: $dir/static answers" "ok: session: connected, the lease lasts 8400 ms" \
     "ok: store: zookeeper://127.0.0.1:2181/dlockfs" "ok: abilities: the store has queue,shared,ranges,stamps,clients" "ok: directories: none is locked" ": clock: " \
-    "ok: guard: watches,realtime,spared,locked"
+    "ok: rights: dlockfs runs as user $(id -un 1) (1), with a filter of system calls" "ok: guard: watches,realtime,spared,locked"
 sed -i 's/^session=.*/session=suspended/' "$static/status"
 examine 1 "error: session: suspended: nothing is granted; see whether the servers can be reached: zookeeper://127.0.0.1:2181/dlockfs"
 refused grep "ok: store" "$dir/doctor.out"
@@ -51,6 +51,11 @@ expect_equal "JSON, warnings" true \
     "$("$dlockctl" --mount "$dir/static" --json doctor | jq '[.checks[] | select(.result == "warning")] | length >= 3')"
 expect_equal "JSON, stores" 0 "$("$dlockctl" --mount "$dir/static" --json doctor | jq '.stores | length')"
 
+sed -i 's/^uid=.*/uid=0/; s/^call_filter=.*/call_filter=no/' "$static/status"
+examine 0 "warning: rights: dlockfs runs as root: " "warning: rights: dlockfs has no filter of system calls"
+sed -i 's/^uid=.*/uid=4000000000/; /^call_filter=/d' "$static/status"
+examine 0 "ok: rights: dlockfs runs as user 4000000000"
+refused grep -q "filter of system calls" "$dir/doctor.out"
 sed -i 's/^guard=.*/guard=none/' "$static/status"
 examine 0 "warning: guard: there is none: if dlockfs hangs"
 sed -i 's/^abilities=.*/abilities=queue,shared,stamps/' "$static/status"

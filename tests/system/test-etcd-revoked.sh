@@ -66,6 +66,27 @@ never_revived holder
 release holder rival
 wait_claims job 0
 
+# The rest of that time passes if another process goes on in place of the one that has heard it.
+keep holder "$dir/A/job" flock
+wait_until "$deadline" granted holder
+keep rival "$dir/B/job" flock
+wait_claims job 2
+comes_free "$dir/B/other"
+revoked=$(lease_of job)
+cut=$(lease now)
+etcd_ask etcd lease revoke "$revoked" >/dev/null
+wait_until "$deadline" deletions 10
+for ((i = 0; i < 20; i++)); do
+    flock "$dir/B/other" true
+done
+send_signal B USR2
+wait_until "$deadline" grep -q ' goes on with version ' "$dir/B.log"
+wait_until "$deadline" granted rival
+waited=$(($(time_of rival granted) - cut))
+[ "$waited" -ge 6000 ] || violation "the rival was granted the lock $waited ms after the end of a lease, by another process" # 0.15 of the timeout
+release holder rival
+wait_claims job 0
+
 # A clean stop announces it: nobody waits, also if another process of the host has placed the claim.
 keep holder "$dir/A/job" flock
 wait_until "$deadline" granted holder

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A mount whose store is an etcd that asks clients for a certificate: it locks, with the users of etcd, too; and what is wrong with a
-# certificate, of either side, is told in one line that says what. Renewed files are taken without a restart.
+# certificate, of either side, is told in one line that says what. Renewed files are taken without a restart, also those of root alone.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 requires command -v openssl
@@ -49,6 +49,28 @@ expect_status 1 flock -n "$dir/B/job" true
 expect_equal "keys of claims" 1 "$(etcd_claims job | wc -l)"
 release holder
 comes_free "$dir/B/job"
+
+# Of files that root alone may read, in a folder of root alone; renewed ones are seen, too.
+if [ "$(id -u)" -eq 0 ]; then
+    mkdir -m 700 "$dir/secrets"
+    renew() {
+        (umask 077 && cp "$dir/$1.pem" "$dir/secrets/new.pem" && cp "$dir/$1.key" "$dir/secrets/new.key" && cp "$dir/ca.pem" "$dir/secrets/new-ca.pem")
+        mv "$dir/secrets/new.pem" "$dir/secrets/host.pem"
+        mv "$dir/secrets/new.key" "$dir/secrets/host.key"
+        mv "$dir/secrets/new-ca.pem" "$dir/secrets/ca.pem"
+    }
+    renew stranger
+    printf '%s\n' '[mount]' 'user = daemon' '[store]' "tls_ca = $dir/secrets/ca.pem" "tls_certificate = $dir/secrets/host.pem" \
+        "tls_key = $dir/secrets/host.key" >"$dir/roots.ini"
+    start_dlockfs roots --session-timeout 5s --config "$dir/roots.ini"
+    expect_equal "the user of the daemon" "$(id -u daemon)" "$(stat -c %u "/proc/$(pid roots)")"
+    refused roots "TLS: the server refuses us: (bad certificate|unknown ca); trying on"
+    renew host
+    comes_free "$dir/roots/job"
+    send_signal roots HUP
+    wait_until "$deadline" grep -q 'has been read anew' "$dir/roots.log"
+    stop_dlockfs roots
+fi
 
 start_with unknown-ca other-ca host
 start_with stranger ca renewed

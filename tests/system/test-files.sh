@@ -93,7 +93,7 @@ at A chmod 640 text
 says_at B 640 stat -c %a text
 at B truncate -s 3 text
 says_at A one cat text
-fails_at A "File too large" dd if=/dev/zero of=text bs=5000 count=1
+fails_at A "File too large" dd if=/dev/zero of=text bs=70000 count=1
 at B sync text
 at B flock text true
 at A flock -s text true

@@ -5,6 +5,9 @@
 #
 # Prints milliseconds from the fault on. Usage by hand, as root, for sessions of another length:
 # DLOCKFS_BUILD=... test-hang-kernel.sh [SECONDS]
+
+# What the user dlockfs may lock into memory is what root may raise its limit to.
+prlimit --memlock=unlimited true 2>/dev/null || export DAEMON_USER=root
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 # shellcheck source=lease.sh

@@ -49,7 +49,7 @@ leave B
 echo 6 7 9 >"$dir/B.limits"
 crash B
 # Where each fails depends on how many the store's thread has opened by then.
-expect_equal "what has failed" 3 "$(grep -c 'error: \(opening the store\|starting\|starting a process\): Too many open files$' "$dir/B.log")"
+expect_equal "what has failed" 3 "$(grep -c 'error: \(opening the store\|starting\|starting .*process.*\): Too many open files$' "$dir/B.log")"
 expect_equal "limits to come" "" "$(cat "$dir/B.limits")"
 # A service manager that could not be told is told later.
 mv "$dir/B.notify" "$dir/B.away"

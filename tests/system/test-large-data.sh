@@ -1,6 +1,6 @@
 #!/bin/bash
-# A record lock in so many pieces that the servers do not take its data is refused, with a line in the log; the other locks of
-# the host are kept. ZooKeeper only closes the connection (jute.maxbuffer), etcd says what is wrong (--max-request-bytes).
+# A record lock in so many pieces that the servers do not take its data is refused, with a line in the log, and so is a text in a directory of
+# style = file that is as long; the other locks of the host are kept. ZooKeeper only closes the connection (jute.maxbuffer), etcd says what is wrong (--max-request-bytes).
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
@@ -15,6 +15,8 @@ refused_on() {
     echo "$host: ${pieces:-none} pieces"
     [ "${pieces:-0}" -ge 100 ] || fail "$host: $(<"$dir/pieces-$host.out")"
     grep -q 'the store refuses the claim: Message too long' "$dir/$host.log" || fail "$host: no word of it"
+    expect_equal "$host: a text of 20000 bytes" EFBIG "$("$python" "$tests/system/long_texts.py" write "$dir/$host/files/long" 20000)"
+    expect_equal "$host: one of 7000 bytes" "done" "$("$python" "$tests/system/long_texts.py" write "$dir/$host/files/text" 7000)"
     # What is held is held, also that in pieces, and others get theirs.
     expect_status 1 flock -n "$dir/$host-2/other" true
     timeout 20 flock -n "$dir/$host/third" true || fail "$host: no other lock"
@@ -23,9 +25,11 @@ refused_on() {
     fi
 }
 
+printf '%s\n' '[mount]' 'directories = files' '[locks "files"]' 'style = file' >"$dir/files.ini"
+
 zookeeper_options=(-Djute.maxbuffer=8192)
 start_zookeeper
-start_dlockfs Z --session-timeout 15s
+start_dlockfs Z --session-timeout 15s --config "$dir/files.ini"
 start_dlockfs Z-2 --session-timeout 15s
 refused_on Z
 lost=$(grep -c 'connection to .* lost' "$dir/Z.log" || true)
@@ -37,7 +41,7 @@ if type -P etcd >/dev/null; then
     # shellcheck disable=SC2034 # of etcd.sh
     etcd_options=(--max-request-bytes 8192)
     start_etcd
-    start_dlockfs E --session-timeout 15s
+    start_dlockfs E --session-timeout 15s --config "$dir/files.ini"
     start_dlockfs E-2 --session-timeout 15s
     refused_on E
     ! grep 'connection to .* lost' "$dir/E.log" || fail "a connection was lost"

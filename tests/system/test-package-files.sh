@@ -1,6 +1,7 @@
 #!/bin/bash
 # The Debian package: built, without errors for lintian, installed, upgraded and removed where no systemd runs: in a root that is
 # this machine's as it is, and whatever is written there is gone with the test. What its service does, package.sh tells.
+export own_users=no # no daemon runs
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 

@@ -6,6 +6,11 @@
 export DLOCKFS_QUICKSTART_RUN=$dir/run DLOCKFS_QUICKSTART_BUILD=$build
 quickstart=$source_dir/etc/quickstart.sh
 mkdir "$dir/run"
+# It installs what the documents say, but for what a service takes.
+for package in $(sed -n '/^apt-get install meson/,/^meson/p' "$source_dir/etc/doc/mounting.md" | sed 's/#.*//' | grep -oE '[a-z0-9-]+-(dev|build|compiler)' |
+    grep -vx libsystemd-dev); do
+    grep -q "install_packages.* $package\b\|^ .* $package\b" "$quickstart" || fail "does not install $package"
+done
 cleanup_fn timeout 60 "$quickstart" --stop
 
 timeout 120 "$quickstart" >"$dir/first.out" 2>&1

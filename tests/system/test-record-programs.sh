@@ -1,13 +1,15 @@
 #!/bin/bash
 # Programs that live on record locks work on two and three hosts: ping_pong of ctdb, stress-ng, SQLite, Python's lockf and perl's
 # fcntl. Prints the rates.
+#
+# From the environment: STORE, zookeeper (unless given) or etcd.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
 requires command -v ping_pong
 requires command -v stress-ng
 requires command -v perl
-start_zookeeper
+"start_${STORE:-zookeeper}"
 for host in A B C; do
     start_dlockfs "$host"
 done

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Who sends what first, by a trace of the daemon's system calls: the servers are asked to end the session, on ZooKeeper by closeSession
+# Who sends what first, by a trace of the daemon's and its warden's system calls: the servers are asked to end the session, on ZooKeeper by closeSession
 # and on etcd by LeaseRevoke, only when the last of many holders has been sent the signal of on_lost. That is so when the daemon stops,
 # and when its lease is over while it is connected.
 # shellcheck source=../functions.sh
@@ -63,7 +63,9 @@ begin() {
     wait_until "$deadline" said holder held
     end=$(end_of_session)
     rm -f "$dir/trace"
-    start tracer strace -f -qq -xx -s 4096 -e trace=pidfd_send_signal,sendto,sendmsg -e signal=none -o "$dir/trace" -p "$(pid A)"
+    # The warden sends them for a daemon that is not root, which waits for its answer.
+    start tracer strace -f -qq -xx -s 4096 -e trace=pidfd_send_signal,sendto,sendmsg -e signal=none -o "$dir/trace" \
+        -p "$(pid A) $(helpers_of A warden)"
     wait_until "$deadline" grep -qs send "$dir/trace" # a heartbeat
 }
 

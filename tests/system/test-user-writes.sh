@@ -1,5 +1,5 @@
 #!/bin/bash
-# How often one user may make the servers write: calls beyond that wait, fail never, and end by a signal; so do exclusive opens, which
+# How often one user may make the servers write, and how much: calls beyond that wait, fail never, and end by a signal; so do exclusive opens, which
 # do not lock the directory meanwhile; nobody else is concerned, and another daemon goes on with those who wait.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
@@ -92,4 +92,14 @@ for folder in B B/files; do
     one_waits B one "$user" "$before"
     kill -KILL "$(pid one)"
     wait_until "$deadline" gone one
+done
+
+# What is long counts more: as many calls are within the limit, but not what these write. So they take seconds.
+printf '%s\n' '[mount]' 'user_writes = 50' 'directories = files' '[locks "files"]' 'style = file' >"$dir/bytes.ini"
+start_dlockfs C --config "$dir/bytes.ini"
+start_calls texts "$user" texts 110 "$dir/C/files"
+start_calls ranges "$other" ranges 300 "$dir/C"
+for name in texts ranges; do
+    expect_status 0 finish "$name"
+    [ "$(<"$dir/$name.out")" -ge 3000 ] || fail "$name: $(<"$dir/$name.out") ms"
 done

@@ -1,5 +1,6 @@
 """Calls of an ordinary user that make the servers write: write_calls.py USER-ID DIRECTORY KIND COUNT. KIND is flock, excl (exclusive
-open) or signal (flock, each interrupted once by a signal, until one says EINTR). Prints the milliseconds that they took."""
+open), signal (flock, each interrupted once by a signal, until one says EINTR), texts (4 KiB in a new file) or ranges (one more byte is
+locked). Prints the milliseconds that they took."""
 import fcntl
 import os
 import signal
@@ -23,12 +24,21 @@ def on_alarm(*_):
 signal.signal(signal.SIGALRM, on_alarm)
 path = f"{directory}/{kind}-{user}"
 begin = time.monotonic()
-descriptor = None if kind == "excl" else os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
+descriptor = None if kind in ("excl", "texts") else os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
 interrupted = False
 for number in range(count):
     if kind == "excl":
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
         os.unlink(path)
+        continue
+    if kind == "texts":
+        text = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+        os.write(text, bytes(4096))
+        os.close(text)
+        os.unlink(path)
+        continue
+    if kind == "ranges":
+        fcntl.lockf(descriptor, fcntl.LOCK_EX, 1, 2 * number)
         continue
     if kind == "signal":
         signal.setitimer(signal.ITIMER_REAL, 0.15)

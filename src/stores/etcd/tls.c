@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
 #include "base/opener.h"
@@ -61,39 +60,42 @@ static int give_password(char *buffer, int bytes, int writes, void *context)
 	return (int)length;
 }
 
-/* The key alone may be in a file that this process cannot open itself. */
-static bool use_key(SSL_CTX *context, const struct store_access *access)
+static bool load_authorities(SSL_CTX *context, const char *file)
 {
-	int descriptor = opener_open(access->tls_key, O_NOCTTY);
-	BIO *file = descriptor >= 0 ? BIO_new_fd(descriptor, BIO_CLOSE) : NULL;
-	EVP_PKEY *key = NULL;
-	bool used = false;
+	return SSL_CTX_load_verify_locations(context, file, NULL) == 1;
+}
 
-	if (file)
-		key = PEM_read_bio_PrivateKey(file, NULL, give_password, (void *)access);
-	else if (descriptor >= 0)
-		close(descriptor);
-	else
-		ERR_raise(ERR_LIB_SYS, errno);
-	if (key)
-		used = SSL_CTX_use_PrivateKey(context, key) == 1;
-	EVP_PKEY_free(key);
-	BIO_free(file);
-	return used;
+static bool load_certificate(SSL_CTX *context, const char *file)
+{
+	return SSL_CTX_use_certificate_chain_file(context, file) == 1;
+}
+
+static bool load_key(SSL_CTX *context, const char *file)
+{
+	return SSL_CTX_use_PrivateKey_file(context, file, SSL_FILETYPE_PEM) == 1 &&
+	       SSL_CTX_check_private_key(context) == 1;
+}
+
+/* Which may be root's. */
+static bool load_file(SSL_CTX *context, bool (*load)(SSL_CTX *, const char *), const char *file)
+{
+	struct opener_loan loan;
+	bool loaded = load(context, opener_lend(file, &loan));
+
+	opener_take_back(&loan);
+	return loaded;
 }
 
 /* Loads the files. Returns the name of the one that is not right; NULL: all are. */
 static const char *load(SSL_CTX *context, const struct store_access *access)
 {
-	if (SSL_CTX_load_verify_locations(context, access->tls_ca, NULL) != 1)
+	if (!load_file(context, load_authorities, access->tls_ca))
 		return access->tls_ca;
 	if (!access->tls_certificate)
 		return NULL;
-	if (SSL_CTX_use_certificate_chain_file(context, access->tls_certificate) != 1)
+	if (!load_file(context, load_certificate, access->tls_certificate))
 		return access->tls_certificate;
-	if (!use_key(context, access) || SSL_CTX_check_private_key(context) != 1)
-		return access->tls_key;
-	return NULL;
+	return load_file(context, load_key, access->tls_key) ? NULL : access->tls_key;
 }
 
 static SSL_CTX *make_context(const struct store_access *access, char *why, size_t why_bytes)
@@ -125,6 +127,20 @@ static SSL_CTX *make_context(const struct store_access *access, char *why, size_
 	return context;
 }
 
+/* What the file is now. One that may not be looked at, or that nobody opens for us, is as it was.
+ */
+static void look_at(const char *file, struct stat *ret)
+{
+	int descriptor = opener_open(file, O_NONBLOCK | O_NOCTTY);
+
+	if (descriptor < 0 && (errno == EACCES || errno == ETIMEDOUT || errno == ENOTCONN))
+		return;
+	if (descriptor < 0 || fstat(descriptor, ret) != 0)
+		*ret = (struct stat){0};
+	if (descriptor >= 0)
+		close(descriptor);
+}
+
 /* Whether the files are still those that the context was made of; notes how they are now. */
 static bool note_files(struct tls *tls)
 {
@@ -133,10 +149,10 @@ static bool note_files(struct tls *tls)
 	bool is_same = true;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct stat now = {0}, *old = &tls->files[i];
+		struct stat now = tls->files[i], *old = &tls->files[i];
 
-		if (names[i] && stat(names[i], &now) != 0)
-			now = (struct stat){0};
+		if (names[i])
+			look_at(names[i], &now);
 		is_same &= now.st_ino == old->st_ino && now.st_dev == old->st_dev &&
 			   now.st_size == old->st_size &&
 			   now.st_ctim.tv_sec == old->st_ctim.tv_sec &&

@@ -23,6 +23,7 @@
 #endif
 
 #include "base/log.h"
+#include "base/opener.h"
 
 #define FLAGS ZOO_NO_LOG_CLIENTENV
 
@@ -30,6 +31,8 @@ struct zookeeper_client {
 	const struct store_access *access;
 #ifdef HAVE_ZOOKEEPER_TLS
 	const char *unusable; /* the file that the log has named, or NULL */
+	struct opener_loan ca, certificate, key;
+	const char *ca_name, *certificate_name, *key_name; /* what the library is told */
 #endif
 #ifdef HAVE_ZOOKEEPER_SASL
 	sasl_callback_t callbacks[5];
@@ -52,20 +55,38 @@ static const char *key_password(const struct store_access *access)
 	return password ? secret_next(password, NULL) : "none";
 }
 
-/* Which of the files cannot be used, or NULL. */
-static const char *find_unusable(const struct store_access *access)
+static void take_back_files(struct zookeeper_client *client)
 {
+	opener_take_back(&client->ca);
+	opener_take_back(&client->certificate);
+	opener_take_back(&client->key);
+}
+
+/* The files may be root's. The library opens them with each connection, on another thread. */
+static void lend_files(struct zookeeper_client *client)
+{
+	const struct store_access *access = client->access;
+
+	client->ca_name = opener_lend(access->tls_ca, &client->ca);
+	client->certificate_name = opener_lend(access->tls_certificate, &client->certificate);
+	client->key_name = opener_lend(access->tls_key, &client->key);
+}
+
+/* Which of the files cannot be used, or NULL. */
+static const char *find_unusable(const struct zookeeper_client *client)
+{
+	const struct store_access *access = client->access;
 	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
 	const char *file = NULL;
 
 	if (!context)
 		return access->tls_ca;
 	SSL_CTX_set_default_passwd_cb_userdata(context, (void *)key_password(access));
-	if (SSL_CTX_load_verify_locations(context, access->tls_ca, NULL) != 1)
+	if (SSL_CTX_load_verify_locations(context, client->ca_name, NULL) != 1)
 		file = access->tls_ca;
-	else if (SSL_CTX_use_certificate_chain_file(context, access->tls_certificate) != 1)
+	else if (SSL_CTX_use_certificate_chain_file(context, client->certificate_name) != 1)
 		file = access->tls_certificate;
-	else if (SSL_CTX_use_PrivateKey_file(context, access->tls_key, SSL_FILETYPE_PEM) != 1 ||
+	else if (SSL_CTX_use_PrivateKey_file(context, client->key_name, SSL_FILETYPE_PEM) != 1 ||
 		 SSL_CTX_check_private_key(context) != 1)
 		file = access->tls_key;
 	SSL_CTX_free(context);
@@ -76,7 +97,7 @@ static const char *find_unusable(const struct store_access *access)
  * pause. */
 static bool check_files(struct zookeeper_client *client)
 {
-	const char *file = find_unusable(client->access);
+	const char *file = find_unusable(client);
 	const char *reason = file ? ERR_reason_error_string(ERR_peek_last_error()) : NULL;
 
 	if (file && file != client->unusable)
@@ -100,8 +121,8 @@ static zhandle_t *open_tls(struct zookeeper_client *client, const char *servers,
 		errno = EINVAL;
 		return NULL;
 	}
-	if (asprintf(&certificates, "%s,%s,%s,%s", access->tls_ca, access->tls_certificate,
-		     access->tls_key, key_password(access)) < 0) {
+	if (asprintf(&certificates, "%s,%s,%s,%s", client->ca_name, client->certificate_name,
+		     client->key_name, key_password(access)) < 0) {
 		errno = ENOMEM;
 		return NULL;
 	}
@@ -198,6 +219,11 @@ int zookeeper_client_create(const struct store_access *access, struct zookeeper_
 	if (!client)
 		return -ENOMEM;
 	client->access = access;
+#ifdef HAVE_ZOOKEEPER_TLS
+	client->ca.descriptor = client->certificate.descriptor = client->key.descriptor = -1;
+	if (access->tls_ca)
+		lend_files(client);
+#endif
 #ifdef HAVE_ZOOKEEPER_SASL
 	if (access->sasl_mechanism)
 		error = begin_sasl(client);
@@ -216,6 +242,10 @@ void zookeeper_client_destroy(struct zookeeper_client *client)
 		explicit_bzero(client->password, client->password_bytes);
 		free(client->password);
 	}
+#endif
+#ifdef HAVE_ZOOKEEPER_TLS
+	if (client)
+		take_back_files(client);
 #endif
 	free(client);
 }

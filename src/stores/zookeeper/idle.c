@@ -235,7 +235,7 @@ void zookeeper_idle_tend(struct store_zookeeper *store, int64_t now_ms)
 		set->next_ms = rate_next_ms(&set->removed, &pace, now_ms);
 		if (set->next_ms > now_ms)
 			return;
-		rate_use(&set->removed, &pace, now_ms);
+		rate_use(&set->removed, &pace, now_ms, 1);
 		if (!remove_first(store))
 			set->next_ms = now_ms + IDLE_MS;
 	}

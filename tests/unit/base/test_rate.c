@@ -36,7 +36,7 @@ static void test_when_next(void **state)
 	assert_true(rate_is_unused(&rate, &limit, 1000));
 	assert_int_equal(rate_next_ms(&rate, &limit, 1000), 1000);
 	for (int i = 0; i < 5; i++)
-		rate_use(&rate, &limit, 1000);
+		rate_use(&rate, &limit, 1000, 1);
 	assert_int_equal(rate_next_ms(&rate, &limit, 1000), 1300);
 	assert_int_equal(rate_next_ms(&rate, &limit, 1299), 1300);
 	assert_false(rate_take(&rate, &limit, 1299));

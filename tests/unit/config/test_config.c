@@ -98,7 +98,8 @@ static void check_defaults(void)
 	assert_int_equal(policy.lock_delay_ms, 0);
 	assert_int_equal(policy.process_ranges, 4096);
 	assert_int_equal(policy.file_ranges, 16384);
-	assert_int_equal(policy.text_limit, 4096);
+	assert_int_equal(policy.text_limit, CONFIG_AUTO);
+	assert_int_equal(config_text_limit(&policy), 4096);
 	assert_int_equal(policy.on_lost, 0);
 	assert_int_equal(policy.recipe, CLAIM_CURATOR_RW);
 	assert_int_equal(policy.exclusive_open, EXCLUSIVE_OPEN_WAIT);
@@ -402,7 +403,7 @@ static const struct {
 	{"[locks \"a\"]\nfile_ranges = 65537\n",
 	 "2: file_ranges: bad value \"65537\", " NUMBER("1", "65536")},
 	{"[locks \"a\"]\ntext_limit = 1048577\n",
-	 "2: text_limit: bad value \"1048577\", " NUMBER("0", "1048576")},
+	 "2: text_limit: bad value \"1048577\", " NUMBER("0", "1048576") ", or auto"},
 	{"[locks]\ntext_limit = 4k\n", "2: text_limit: bad value \"4k\""},
 	{"[locks]\nfile_ranges = 100s\n", "2: file_ranges: bad value \"100s\""},
 	{"[locks]\nfile_ranges = 0x10\n", "2: file_ranges: bad value \"0x10\""},
@@ -651,6 +652,26 @@ static void test_text(void **state)
 	assert_memory_equal(why, "other:1: ", 9);
 	read_good("");
 	assert_int_equal(config.text_bytes, 0);
+}
+
+static void expect_text_limit(const char *path, int64_t expected)
+{
+	const struct lock_policy policy = config_policy(&config, path);
+	assert_int_equal(config_text_limit(&policy), expected);
+}
+
+/* By itself it depends on the style. */
+static void test_text_limit(void **state)
+{
+	(void)state;
+	read_good("[locks \"files\"]\nstyle = file\n"
+		  "[locks \"files/set/*\"]\ntext_limit = 7\n"
+		  "[locks \"files/set/auto\"]\ntext_limit = auto\n");
+	expect_text_limit("a", 4096);
+	expect_text_limit("files/a", 65536);
+	expect_text_limit("files/a/b", 65536);
+	expect_text_limit("files/set/a", 7);
+	expect_text_limit("files/set/auto", 65536);
 }
 
 static void test_patterns(void **state)
@@ -1158,6 +1179,7 @@ int main(void)
 		CONFIG_TEST(test_nul_bytes),
 		CONFIG_TEST(test_unreadable_files),
 		CONFIG_TEST(test_text),
+		CONFIG_TEST(test_text_limit),
 		CONFIG_TEST(test_patterns),
 		CONFIG_TEST(test_random_patterns),
 		CONFIG_TEST(test_slashes_max),

@@ -207,9 +207,36 @@ static void test_not_held_back(void **state)
 	file_close(&holder);
 }
 
+/* What a process has heard of an end that nobody announced, the next one goes by. */
+static void test_ended_unasked(void **state)
+{
+	enum { HEARD_MS = TIMEOUT_MS / 8 + TIMEOUT_MS / 40 };
+	struct world *world = *state;
+	struct file holder, waiter;
+	char *text;
+
+	file_open_and_lock(&holder, &world->two, EX);
+	settle(world);
+	file_open_and_lock(&waiter, &world->one, EX);
+	settle(world);
+	foreign_withdraw(world, "a", 0);
+	settle(world);
+	text = kill_daemon(&waiter);
+	pass(world, HEARD_MS / 2);
+	restore(&waiter, "a", text);
+	pass(world, HEARD_MS - HEARD_MS / 2 - 1);
+	assert_waits(&waiter);
+	pass(world, 1);
+	assert_holds(&waiter);
+	file_close(&waiter);
+	file_close(&holder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_ended_unasked, world_setup_etcd,
+						world_teardown),
 		TEST(says_waits_until_it_was_taken_back),
 		TEST(held_back),
 		TEST(not_held_back),

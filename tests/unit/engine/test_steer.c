@@ -164,6 +164,78 @@ static void test_revoke_and_lost_connection(void **state)
 	file_close(&file);
 }
 
+/* Of a claim that waits: it goes at once, so that nobody holds by it when whoever broke it takes it
+ * away. */
+static void test_break_of_a_waiter(void **state)
+{
+	struct world *world = *state;
+	struct host *hosts[] = {&world->one, &world->two};
+
+	/* Behind another host's claim, and behind one of its own. */
+	for (size_t i = 0; i < 2; i++) {
+		struct file holder, file, next;
+		char broken[sizeof(world->names[0])];
+
+		file_take(&holder, hosts[i]);
+		file_open_and_lock(&file, &world->two, EX);
+		file_open_and_lock(&next, &world->one, EX);
+		pass(world, 3 * BEAT_MS);
+		assert_int_equal(queue_length(world, "a"), 3);
+		memcpy(broken, world->names[1], sizeof(broken));
+		foreign_write(world, "a", 1, DATA "break=root@web1\n");
+		settle(world);
+		assert_waits(&file);
+		assert_int_equal(queue_length(world, "a"), 3);
+		assert_string_not_equal(world->names[1], broken);
+		assert_string_not_equal(world->names[2], broken);
+		file_close(&holder);
+		settle(world);
+		assert_holds(&next);
+		file_close(&next);
+		settle(world);
+		assert_holds(&file);
+		assert_int_equal(file.lost, 0);
+		file_close(&file);
+		settle(world);
+	}
+}
+
+static char broken_name[192];
+static const struct file *broken_file;
+
+/* Nobody holds by the claim that was broken. */
+static void check_broken(struct world *world)
+{
+	if (file_holds(broken_file) && queue_length(world, "a") > 0)
+		assert_string_not_equal(world->names[0], broken_name);
+}
+
+/* What is not known of a claim that is watched, as after a lost connection, is read before it is
+ * granted. */
+static void test_break_unheard(void **state)
+{
+	struct world *world = *state;
+	struct file holder, file;
+
+	file_take(&holder, &world->one);
+	file_open_and_lock(&file, &world->one, EX);
+	pass(world, 3 * BEAT_MS);
+	assert_int_equal(queue_length(world, "a"), 2);
+	memcpy(broken_name, world->names[1], sizeof(broken_name));
+	broken_file = &file;
+	disconnect(&world->one);
+	foreign_write(world, "a", 1, DATA "break=root@web1\n");
+	file_unlock(&holder);
+	world->on_step = check_broken;
+	reconnect(&world->one);
+	settle(world);
+	world->on_step = NULL;
+	assert_holds(&file);
+	assert_int_equal(file.lost, 0);
+	file_close(&holder);
+	file_close(&file);
+}
+
 static void test_break(void **state)
 {
 	struct world *world = *state;
@@ -390,6 +462,8 @@ int main(void)
 		TEST(revoke_by_curator),
 		TEST(early_order),
 		TEST(break),
+		TEST(break_of_a_waiter),
+		TEST(break_unheard),
 		TEST(records),
 		TEST(own_host),
 		TEST(after_a_loss),

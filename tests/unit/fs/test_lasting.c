@@ -3,6 +3,7 @@
  * What the servers have of lock files that outlive close: what is written is read as the same, by
  * other hosts; and whatever another client has written is a file.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,6 +21,7 @@
 #include "files/user.h"
 #include "notifier_double.h"
 #include "ops/asking.h"
+#include "ops/lasting_content.h"
 #include "ops/serving.h"
 
 #define ID "abcdefghijklmnopabcdefghijklmnop"
@@ -97,20 +99,20 @@ static void test_path(void **state)
 	assert_string_equal(fixture.inode->lasting->path, "//a");
 }
 
-/* Any bytes of any length. */
+/* Any bytes of any length, in the line or behind it. */
 static void test_copies(void **state)
 {
 	static const mode_t modes[] = {S_IFREG | 0640, S_IFLNK | 0777, S_IFDIR | 0701};
 	struct inode *inode = fixture.inode;
-	char text[LASTING_TEXT_BYTES_MAX];
+	char text[2 * LASTING_LINE_BYTES_MAX];
 
 	(void)state;
 	srandom(1);
 	for (int round = 0; round < 300; round++) {
-		size_t bytes = round == 0 ? 0
-			       : round == 1
-				       ? sizeof(text)
-				       : (size_t)random() % (round % 2 != 0 ? 8 : sizeof(text));
+		static const size_t lengths[] = {0, LASTING_LINE_BYTES_MAX,
+						 LASTING_LINE_BYTES_MAX + 1, sizeof(text)};
+		size_t bytes = round < 4 ? lengths[round]
+					 : (size_t)random() % (round % 2 != 0 ? 8 : sizeof(text));
 		for (size_t i = 0; i < bytes; i++)
 			text[i] = (char)random();
 		assert_int_equal(text_set(inode, text, bytes, ALICE), 0);
@@ -148,6 +150,70 @@ static void test_copies(void **state)
 			assert_memory_equal(facts.text, text, bytes);
 		lasting_facts_finish(&facts);
 	}
+}
+
+/* The servers have little more than the text, whatever it is; and with all its names it fits into
+ * one transaction. */
+static void test_long(void **state)
+{
+	struct filesystem *filesystem = &fixture.filesystem;
+	struct inode *inode = fixture.inode, *link;
+	size_t bytes = (size_t)lasting_text_limit(inode);
+	char *text = malloc(bytes);
+	char why[256];
+
+	(void)state;
+	assert_in_range(bytes, 1000 * 1024, CONFIG_TEXT_LIMIT_MAX);
+	assert_int_equal(text_limit(inode), CONFIG_TEXT_LIMIT_LOCK);
+	assert_int_equal(config_set(&fixture.config, "style", "file", why, sizeof(why)), 0);
+	assert_int_equal(text_limit(inode), CONFIG_TEXT_LIMIT_FILE);
+	assert_int_equal(config_set(&fixture.config, "text_limit", "1048576", why, sizeof(why)), 0);
+	assert_int_equal(text_limit(inode), bytes);
+	assert_non_null(text);
+	assert_true(lasting_renew_id(inode));
+	srandom(1);
+	for (int round = 0; round < 3; round++) {
+		for (size_t i = 0; i < bytes; i++)
+			text[i] = (char)(round == 0 ? random() : round == 1 ? 0 : 'x');
+		assert_int_equal(text_set(inode, text, bytes, ALICE), 0);
+		char *stored = lasting_format(inode, UINT32_MAX);
+		assert_non_null(stored);
+		assert_in_range(strlen(stored), bytes,
+				STORE_STEPS_BYTES_MAX - STORE_STEP_BYTES - 3);
+		free(stored);
+		struct lasting_facts facts = copy(1);
+		assert_int_equal(facts.text_bytes, bytes);
+		assert_memory_equal(facts.text, text, bytes);
+		lasting_facts_finish(&facts);
+	}
+	free(text);
+	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, "b", S_IFREG | 0640,
+				      ALICE, ALICE, &link),
+			 0);
+	assert_int_equal(lasting_create(link, filesystem->inodes.root), 0);
+	assert_int_equal(inode_attach(filesystem->inodes.root, link), 0);
+	lasting_join(link, inode);
+	assert_in_range(2 * text_limit(inode), bytes - 4096, bytes);
+}
+
+/* What is said to be behind the line, and is not, or not all of it. */
+static void test_cut(void **state)
+{
+	static char text[5000];
+	struct lasting_facts facts;
+
+	(void)state;
+	assert_int_equal(text_set(fixture.inode, text, sizeof(text), ALICE), 0);
+	assert_true(lasting_renew_id(fixture.inode));
+	char *stored = lasting_format(fixture.inode, 1);
+	assert_non_null(stored);
+	for (size_t bytes = strlen(stored) - 1; bytes > 0; bytes -= bytes < 300 ? 1 : 100) {
+		facts = parse(stored, bytes, 2500);
+		assert_int_equal(facts.text_bytes, bytes);
+		assert_string_equal(facts.who, "another client of the store");
+		lasting_facts_finish(&facts);
+	}
+	free(stored);
 }
 
 /* Who made it is told in one line of the log, whatever the host and the program are called. */
@@ -210,8 +276,15 @@ static void test_foreign(void **state)
 		ID "\nfile mode=33188 uid=0 gid=0 links=4294967296 host=a pid=1 command=b\n",
 		ID "\nfile mode=33188 uid=0 gid=0 links=1 pid=1 command=b\n",
 		ID "\nfile mode=33188 uid=0 gid=0 links=1 host=a pid=1 command=b text=%4\n",
+		ID "\nfile mode=33188 uid=0 gid=0 links=1 host=a pid=1 command=b bytes=1\n",
+		ID "\nfile mode=33188 uid=0 gid=0 links=1 host=a pid=1 command=b bytes=2\n\x02x",
+		ID "\nfile mode=33188 uid=0 gid=0 links=1 host=a pid=1 command=b bytes=-1\n\x02x",
+		ID "\nfile mode=33188 uid=0 gid=0 links=1 host=a pid=1 command=b bytes=1048577\n"
+		   "\x02x",
+		ID "\nfile mode=33188 uid=0 gid=0 links=1 host=a pid=1 command=b text=y bytes=1\n"
+		   "\x02x",
 	};
-	static char large[3 * LASTING_TEXT_BYTES_MAX];
+	static char large[LASTING_TEXT_BYTES_MAX + 1];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
@@ -317,7 +390,7 @@ static void test_restored_open(void **state)
 
 	(void)state;
 	assert_int_equal(lasting_prepare(filesystem, filesystem->inodes.root, "b", S_IFREG | 0640,
-					 ALICE, ALICE, &inode),
+					 ALICE, ALICE, 0, &inode),
 			 0);
 	inode_use(filesystem, inode);
 	inode_restored_all(filesystem);
@@ -328,16 +401,107 @@ static void test_restored_open(void **state)
 	assert_true(inode->idle);
 }
 
+static void set_names(const char *limit)
+{
+	char why[128];
+	assert_int_equal(config_set(&fixture.config, "user_names", limit, why, sizeof(why)), 0);
+}
+
+/* Alice looks up what another host has made, with a text of that length. Returns 0 or -errno. */
+static int look_up(struct inode *directory, const char *name, mode_t mode, size_t bytes,
+		   struct inode **ret)
+{
+	char text[LASTING_TEXT_BYTES_MAX] = "";
+	const struct lasting_facts facts = {
+		.id = ID, .mode = mode, .links = 1, .text = text, .text_bytes = bytes};
+
+	return lasting_know(&fixture.filesystem, directory, name, &facts, false, ALICE, ret);
+}
+
+static size_t count_names(void)
+{
+	return user_find(&fixture.filesystem.users, ALICE)->counts[USER_NAMES];
+}
+
+/* No text takes a user beyond the limit, wherever it comes from: the name, or the longer text, is
+ * refused, and what was there stays. */
+static void test_limit(void **state)
+{
+	struct inode *root = fixture.filesystem.inodes.root, *inode, *other = NULL;
+
+	(void)state;
+	set_names("20");
+	assert_int_equal(look_up(root, "b", S_IFREG | 0644, 2000, &inode), 0);
+	assert_int_equal(count_names(), 9);
+	assert_int_equal(look_up(root, "c", S_IFREG | 0644, 4096, &other), -EDQUOT);
+	assert_null(inode_child(root, "c"));
+	assert_int_equal(count_names(), 9);
+	assert_int_equal(look_up(root, "b", S_IFREG | 0644, 4096, &other), 0);
+	assert_ptr_equal(other, inode);
+	assert_int_equal(count_names(), 18);
+	assert_int_equal(look_up(root, "b", S_IFREG | 0644, 2000, &other), 0);
+	set_names("12");
+	assert_int_equal(look_up(root, "b", S_IFREG | 0644, 4096, &other), -EDQUOT);
+	assert_int_equal(inode->text.count, 2000);
+	assert_int_equal(count_names(), 9);
+}
+
+/* Room for a long text is made by what is idle, and its texts; not by the directory. */
+static void test_room(void **state)
+{
+	struct inode *root = fixture.filesystem.inodes.root, *directory, *inode;
+
+	(void)state;
+	set_names("20");
+	assert_int_equal(look_up(root, "d", S_IFDIR | 0755, 0, &directory), 0);
+	assert_int_equal(look_up(root, "b", S_IFREG | 0644, 3072, &inode), 0);
+	assert_int_equal(count_names(), 15);
+	assert_int_equal(look_up(directory, "c", S_IFREG | 0644, 4096, &inode), 0);
+	assert_null(inode_child(root, "b"));
+	assert_ptr_equal(inode_child(root, "d"), directory);
+	assert_ptr_equal(inode_child(directory, "c"), inode);
+	assert_int_equal(count_names(), 19);
+}
+
+/* Links have one text: all get the new one, or none. */
+static void test_links(void **state)
+{
+	struct inode *root = fixture.filesystem.inodes.root, *inode = fixture.inode, *links[2];
+
+	(void)state;
+	assert_int_equal(look_up(root, "b", S_IFREG | 0644, 0, &links[0]), 0);
+	assert_int_equal(look_up(root, "c", S_IFREG | 0644, 0, &links[1]), 0);
+	lasting_join(links[0], inode);
+	lasting_join(links[1], links[0]);
+	assert_int_equal(text_write(inode, "old", 3, 0, ALICE), 0);
+	inode->mode = S_IFREG | 0600;
+	assert_int_equal(content_spread(inode), 0);
+
+	set_names("12"); /* 3 names, and 2 texts of 4 shares */
+	assert_int_equal(text_write(inode, "new", 3, 1024, ALICE), 0);
+	inode->mode = S_IFREG | 0644;
+	assert_int_equal(content_spread(inode), -EDQUOT);
+	const struct inode *all[] = {inode, links[0], links[1]};
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		assert_int_equal(all[i]->text.count, 3);
+		assert_memory_equal(all[i]->text.bytes, "old", 3);
+		assert_int_equal(all[i]->mode, S_IFREG | 0600);
+	}
+	assert_int_equal(count_names(), 3);
+}
+
 #define LASTING_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LASTING_TEST(test_path),	  LASTING_TEST(test_copies),
+		LASTING_TEST(test_long),	  LASTING_TEST(test_cut),
 		LASTING_TEST(test_maker),	  LASTING_TEST(test_foreign),
 		LASTING_TEST(test_queue),	  LASTING_TEST(test_no_setuid),
 		LASTING_TEST(test_times),	  LASTING_TEST(test_refused_open),
-		LASTING_TEST(test_restored_open),
+		LASTING_TEST(test_restored_open), LASTING_TEST(test_limit),
+		LASTING_TEST(test_room),	  LASTING_TEST(test_links),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,6 +196,30 @@ static void test_told_once(void **state)
 	assert_true(lease_board_begin_telling(fixture->daemon, begun));
 }
 
+/* What the daemon passes on is the guard's, also when nothing is late; and its place is free again
+ * when it is needed. */
+static void test_passed(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct lease_board_process process = {.pid = 11, .start = 5, .signal = SIGTERM};
+	lease_board_entry last = 0;
+
+	assert_false(lease_board_pass(NULL, &process));
+	lease_board_sleep_until(fixture->guard, INT64_MAX, 0);
+	assert_true(lease_board_pass(fixture->daemon, &process));
+	assert_true(is_woken(fixture->guard));
+	assert_int_equal(lease_board_passed(fixture->guard), 1);
+	assert_false(lease_board_take(fixture->guard, 1, false));
+	assert_true(lease_board_take_passed(fixture->guard, 1));
+	assert_false(lease_board_take_passed(fixture->guard, 1));
+	assert_false(lease_board_take(fixture->guard, 1, true));
+	while (lease_board_pass(fixture->daemon, &process))
+		last++;
+	assert_int_equal(last, LEASE_BOARD_PROCESSES); /* one in the place of the first */
+	assert_true(lease_board_take_passed(fixture->guard, last));
+	assert_int_equal(add(fixture->daemon, 12, 6, SIGTERM), last);
+}
+
 /* A store whose deadline has passed is late; the daemon hangs once it has not moved for as long as
  * that store has patience. */
 static void test_due(void **state)
@@ -297,6 +321,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_successor, begin, end),
 		cmocka_unit_test_setup_teardown(test_processes, begin, end),
 		cmocka_unit_test_setup_teardown(test_told_once, begin, end),
+		cmocka_unit_test_setup_teardown(test_passed, begin, end),
 		cmocka_unit_test_setup_teardown(test_due, begin, end),
 		cmocka_unit_test_setup_teardown(test_full, begin, end),
 		cmocka_unit_test_setup_teardown(test_stopped_anywhere, begin, end),

@@ -9,13 +9,19 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "kernel/lease_board.h"
 #include "kernel/lease_watch.h"
+#include "kernel/process_start.h"
 
 enum { MINUTE_MS = 60000, LONG_MS = 10 * MINUTE_MS, SHORT_MS = 40 };
 
@@ -136,12 +142,64 @@ static void test_too_late_watch(void **state)
 
 #define WATCH_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
+/* A process that waits, with nothing open but that file; noted as one that holds. */
+static pid_t begin_holder(const char *file)
+{
+	int ready[2];
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		for (int i = 0; i <= ready[0]; i++)
+			close(i);
+		if (open(file, O_RDONLY) < 0 || write(ready[1], "", 1) != 1)
+			_exit(1);
+		close(ready[1]);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(read(ready[0], &byte, 1), 0);
+	close(ready[0]);
+	const struct lease_board_process process = {
+		.pid = pid,
+		.start = process_start(pid),
+		.user = getuid(),
+		.signal = SIGKILL,
+	};
+	assert_int_not_equal(lease_board_add(daemon_side, &process), 0);
+	return pid;
+}
+
+/* What the daemon has written may be a lie: who has nothing of the mount open gets no signal. */
+static void test_holders_only(void **state)
+{
+	(void)state;
+	pid_t holder = begin_holder("/proc/version"), other = begin_holder("/dev/null");
+	struct stat attr;
+	int status;
+
+	assert_int_equal(stat("/proc/version", &attr), 0);
+	watch.device = minor(attr.st_dev);
+	lease_board_set_deadline(daemon_side, 0, clock_now_ms() - MINUTE_MS, LONG_MS);
+	lease_watch_tell(&watch);
+	assert_int_equal(waitpid(holder, &status, 0), holder);
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+	/* Of two signals SIGKILL would be first. */
+	kill(other, SIGTERM);
+	assert_int_equal(waitpid(other, &status, 0), other);
+	assert_int_equal(WTERMSIG(status), SIGTERM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WATCH_TEST(test_waits),	      WATCH_TEST(test_progress),
-		WATCH_TEST(test_no_progress), WATCH_TEST(test_no_more_progress),
-		WATCH_TEST(test_late_watch),  WATCH_TEST(test_too_late_watch),
+		WATCH_TEST(test_waits),	       WATCH_TEST(test_progress),
+		WATCH_TEST(test_no_progress),  WATCH_TEST(test_no_more_progress),
+		WATCH_TEST(test_late_watch),   WATCH_TEST(test_too_late_watch),
+		WATCH_TEST(test_holders_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,7 +85,7 @@ static void test_right(void **state)
 static void test_once(void **state)
 {
 	struct child children[CHILDREN];
-	struct signal_round round = signal_round_begin();
+	struct signal_round round = signal_round_begin(NULL);
 	uid_t user = getuid();
 
 	(void)state;
@@ -109,7 +109,7 @@ static void test_once(void **state)
 
 static void test_refused(void **state)
 {
-	struct signal_round round = signal_round_begin();
+	struct signal_round round = signal_round_begin(NULL);
 
 	(void)state;
 	if (getuid() != 0)
@@ -126,7 +126,7 @@ static void test_refused(void **state)
 
 static void test_ended(void **state)
 {
-	struct signal_round round = signal_round_begin();
+	struct signal_round round = signal_round_begin(NULL);
 	struct child child = begin_child(getuid(), getuid());
 	int pidfd = dup(child.pidfd);
 

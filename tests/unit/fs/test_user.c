@@ -265,6 +265,8 @@ static void test_state_bytes(void **state)
 	assert_int_equal(user_shares_of_path(256), 2);
 	assert_int_equal(user_shares_of_text(255), 0);
 	assert_int_equal(user_shares_of_text(4096), 16);
+	assert_int_equal(user_shares_of_request(8191), 0);
+	assert_int_equal(user_shares_of_request(1 << 20), 128);
 	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, name, S_IFDIR, ALICE,
 				      ALICE, &folder),
 			 0);

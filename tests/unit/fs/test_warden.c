@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/platform.h"
+#include "kernel/calling.h"
 #include "kernel/packet.h"
 #include "kernel/warden.h"
 #include "kernel/warden_arguments.h"
@@ -55,11 +58,15 @@ static int set_up(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	pid_t child = fork();
 	if (child == 0) {
-		char *arguments[] = {
-			[WARDEN_ARGUMENT_NAME] = WARDEN_NAME,  [WARDEN_ARGUMENT_DAEMON] = process,
-			[WARDEN_ARGUMENT_MOUNTPOINT] = folder, [WARDEN_ARGUMENT_UNMOUNTS] = "no",
-			[WARDEN_ARGUMENT_MADE] = "no",	       [WARDEN_ARGUMENT_CONFIG] = config,
-			[WARDEN_ARGUMENT_FILES] = known,       NULL};
+		char *arguments[] = {[WARDEN_ARGUMENT_NAME] = WARDEN_NAME,
+				     [WARDEN_ARGUMENT_DAEMON] = process,
+				     [WARDEN_ARGUMENT_MOUNTPOINT] = folder,
+				     [WARDEN_ARGUMENT_UNMOUNTS] = "no",
+				     [WARDEN_ARGUMENT_MADE] = "no",
+				     [WARDEN_ARGUMENT_HAS_FILES] = "no",
+				     [WARDEN_ARGUMENT_CONFIG] = config,
+				     [WARDEN_ARGUMENT_FILES] = known,
+				     NULL};
 		dup2(ends[1], WARDEN_SOCKET);
 		if (warden_process_is_meant(arguments))
 			warden_process_run(arguments);
@@ -134,22 +141,36 @@ static void test_keeps_to_plan(void **state)
 	assert_int_equal(ask(WARDEN_GUARD, NULL), -EINVAL);
 }
 
+/* Sends the bytes as they are, and returns what is answered. */
+static struct warden_answer exchange(const void *bytes, size_t count)
+{
+	const struct iovec part = {.iov_base = (void *)bytes, .iov_len = count};
+	struct pollfd readable = {.fd = to_warden, .events = POLLIN};
+	int received[PACKET_DESCRIPTORS_MAX];
+	struct warden_answer answer;
+	size_t descriptors;
+
+	assert_int_equal(packet_send(to_warden, &part, 1, NULL, 0), 0);
+	assert_int_equal(poll(&readable, 1, 60000), 1);
+	assert_int_equal(packet_receive(to_warden, &answer, sizeof(answer), received, &descriptors),
+			 sizeof(answer));
+	assert_int_equal(descriptors, 0);
+	return answer;
+}
+
 static void test_minds_nonsense(void **state)
 {
 	static char nonsense[70000];
 	struct warden_request request = {.kind = WARDEN_KINDS};
-	int received[PACKET_DESCRIPTORS_MAX], many[PACKET_DESCRIPTORS_MAX];
+	int many[PACKET_DESCRIPTORS_MAX];
 	struct warden_answer answer;
-	size_t count;
 
 	(void)state;
 	memset(nonsense, 0xff, sizeof(nonsense));
+	request.until_ms = INT64_MAX;
+	memcpy(nonsense, &request, offsetof(struct warden_request, kind));
 	for (size_t bytes = 1; bytes <= sizeof(request) + WARDEN_TEXT_BYTES - 1; bytes += 37) {
-		const struct iovec part = {.iov_base = nonsense, .iov_len = bytes};
-		assert_int_equal(packet_send(to_warden, &part, 1, NULL, 0), 0);
-		assert_int_equal(
-			packet_receive(to_warden, &answer, sizeof(answer), received, &count),
-			sizeof(answer));
+		answer = exchange(nonsense, bytes);
 		assert_true(answer.result == -EINVAL || answer.result == -EOPNOTSUPP);
 	}
 	for (size_t i = 0; i < PACKET_DESCRIPTORS_MAX; i++)
@@ -163,6 +184,25 @@ static void test_minds_nonsense(void **state)
 				 0);
 	}
 	assert_int_equal(ask(WARDEN_OPEN, known), 0); /* it goes on */
+}
+
+/* What nobody waits for any more is not done; and such an answer is not taken for that to another
+ * request. */
+static void test_late(void **state)
+{
+	struct warden_request request = {.id = 7, .kind = WARDEN_CALL, .until_ms = INT64_MAX};
+	const struct iovec part = {.iov_base = &request, .iov_len = sizeof(request)};
+
+	(void)state;
+	assert_int_equal(exchange(&request, sizeof(request)).result, CALLING_OTHER);
+	request.until_ms = clock_now_ms();
+	struct warden_answer answer = exchange(&request, sizeof(request));
+	assert_int_equal(answer.id, 7);
+	assert_int_equal(answer.result, -ETIMEDOUT);
+	request.kind = WARDEN_CHANNEL;
+	request.until_ms = INT64_MAX;
+	assert_int_equal(packet_send(to_warden, &part, 1, NULL, 0), 0);
+	assert_int_equal(ask(WARDEN_OPEN, "/etc/shadow"), -EACCES);
 }
 
 /* A channel more than there can be is refused, and one that was closed makes place. */
@@ -206,8 +246,11 @@ static void test_gives_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_opens),	       cmocka_unit_test(test_keeps_to_plan),
-		cmocka_unit_test(test_minds_nonsense), cmocka_unit_test(test_bounds_channels),
+		cmocka_unit_test(test_opens),
+		cmocka_unit_test(test_keeps_to_plan),
+		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_minds_nonsense),
+		cmocka_unit_test(test_bounds_channels),
 		cmocka_unit_test(test_gives_up),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
