@@ -117,9 +117,9 @@ void faulty_deliver(struct faulty *faulty, struct item *item)
 		events->on_session(context, item->told, faulty->settings.timeout_ms);
 		break;
 	case ITEM_PLACE:
-		if (faulty_by_lock(faulty) && item->attend != NULL && item->error == 0 &&
+		if (faulty_by_lock(faulty) && item->attend && item->error == 0 &&
 		    item->entries != NULL)
-			events->on_changed(context, item->attend);
+			events->on_changed(context, item->attend_tag);
 		events->on_placed(context, item->tag, item->error, item->name, item->order,
 				  item->after, item->entries, item->count);
 		break;

@@ -56,7 +56,8 @@ struct item {
 	/* list of place(), sync of list(), marker of withdraw(), a watch or an attention only a
 	 * stale server knows of; CHANGED: the client knows that there is new data */
 	bool flag;
-	void *attend;	    /* of list(), place(): the tag of the attention; NULL: there is none */
+	bool attend;	    /* list(), place(): with an attention, */
+	void *attend_tag;   /* which has that tag */
 	uint64_t attention; /* its number, also of what has asked for it; 0: no attention */
 
 	/* ALTER, FILE, FILES: */

@@ -54,9 +54,9 @@ static struct item *attention_of(struct session *session, struct item *asks)
 {
 	struct item *item;
 
-	if (asks->attend == NULL || asks->answered)
+	if (!asks->attend || asks->answered)
 		return NULL;
-	item = item_create(session, ITEM_ATTEND, asks->attend);
+	item = item_create(session, ITEM_ATTEND, asks->attend_tag);
 	item->path = copy_text(asks->path);
 	item->attention = asks->attention = ++session->attentions;
 	return item;

@@ -204,7 +204,8 @@ static void on_place(struct store *store, void *tag, const char *path,
 	item->claim = *name;
 	item->text = copy_text(text);
 	item->flag = list;
-	item->attend = attention;
+	item->attend = attention != NULL;
+	item->attend_tag = attention;
 	faulty_send(faulty_of(store), item);
 }
 
@@ -213,7 +214,8 @@ static void on_list(struct store *store, void *tag, const char *path, bool sync,
 	struct item *item = faulty_operation(store, ITEM_LIST, tag, path, NULL);
 
 	item->flag = sync;
-	item->attend = attend ? tag : NULL;
+	item->attend = attend;
+	item->attend_tag = tag;
 	faulty_send(faulty_of(store), item);
 }
 
