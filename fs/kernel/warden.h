@@ -7,11 +7,13 @@
  *   CALL         which system call a thread waits in (kernel/calling.h)
  *   HAS_FILE     whether a process has a file of an inode number open (kernel/descriptors.h)
  *   SIGNAL       a signal to the process of a pidfd, which has a file of the mount open (or may
- * have made one of style = file), and which the user could signal (kernel/kill_right.h) GUARD
- * starts a guard of the daemon, with a writer and the daemon's descriptors for them; it signals
- * whom the warden would OPEN         opens a file for reading: the configuration, a file that was
- * named for it at the start, or one that the configuration names now CHANNEL      another socket
- * for requests, for a rehearsal NO_LINKS     has the kernel follow no symbolic links in the mount
+ *                have made one of style = file), and which the user could signal (kill_right.h)
+ *   GUARD        starts a guard of the daemon, with a writer and the daemon's descriptors for
+ *                them; it signals whom the warden would
+ *   OPEN         opens a file for reading: the configuration, a file that was named for it at the
+ *                start, or one that the configuration names now
+ *   CHANNEL      another socket for requests, for a rehearsal
+ *   NO_LINKS     has the kernel follow no symbolic links in the mount
  *   UNMOUNT      unmounts
  *   REMOVE       removes the folder below the mount, if the daemon has made it
  *

@@ -162,10 +162,13 @@ static void deliver_state(struct store_zookeeper *store, const struct zookeeper_
 	}
 }
 
+/* The handle is closed. The client does not answer all that was asked if the session is over. */
 static void free_session(struct zookeeper_session *session)
 {
 	while (session->operations)
 		operation_free(session->operations);
+	if (session->unanswered)
+		zookeeper_state_free(session->unanswered);
 	free(session);
 }
 
