@@ -40,17 +40,32 @@ static void lose_asked_through(const struct owner *file)
 	}
 }
 
+static void note_lost(struct owner *owner)
+{
+	if (!owner->lost && owner->records == NULL)
+		decisions_add(owner->lock->engine, LOST, owner->cookie, 0);
+	owner->lost = true;
+	owner_mark(owner);
+}
+
+void claim_note_lost(const struct claim *claim)
+{
+	struct owner *owner = claim_owner(claim);
+
+	if (owner == NULL)
+		return;
+	if (owner->records == NULL)
+		note_lost(owner);
+	for (size_t i = 0; owner->records != NULL && i < owner->records->files_count; i++)
+		note_lost(owner->records->files[i]);
+}
+
 void owner_lose(struct owner *owner)
 {
-	struct engine *engine = owner->lock->engine;
 	struct records *records = owner->records;
 	struct wish *wish, *next;
 
-	if (!owner->lost && records == NULL) {
-		decisions_add(engine, LOST, owner->cookie, 0);
-	}
-	owner->lost = true;
-	owner_mark(owner);
+	note_lost(owner);
 	if (records != NULL) {
 		lose_records(records);
 	} else {

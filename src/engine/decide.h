@@ -25,6 +25,10 @@ void wish_refuse(struct wish *wish, int result);
  * with -EIO, ends the claim. */
 void claim_lose(struct claim *claim);
 
+/* Notes for decisions_tell() that open files have lost what the HELD claim stands for; claim_lose()
+ * is still to come. */
+void claim_note_lost(const struct claim *claim);
+
 /* Tells that the owner has lost a lock, unless that was told, and ends its wishes with -EIO. */
 void owner_lose(struct owner *owner);
 

@@ -90,8 +90,8 @@ struct engine_events {
 	 * everything that is asked for through it is -EIO. */
 	void (*on_lost)(void *context, void *owner_cookie);
 
-	/* Every loss of one event has been told, by on_lost() or files->on_file_gone(): nothing
-	 * that depends on it was done before. May be NULL. */
+	/* Every loss that is known has been told, by on_lost() or files->on_file_gone(): nothing
+	 * that depends on it was done before. May come twice for one event. May be NULL. */
 	void (*on_told)(void *context);
 
 	/* Somebody asks that what was locked through the open file be released. Comes once for each

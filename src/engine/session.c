@@ -22,6 +22,7 @@
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/decide.h"
+#include "engine/decisions.h"
 #include "engine/delay.h"
 #include "engine/grace.h"
 #include "engine/handoff.h"
@@ -155,12 +156,29 @@ static uint64_t next_session_number(uint64_t number)
 	return number ^ (number >> 31);
 }
 
+/* Who holds is told before anything else is done, which takes as long again. Nothing that is told
+ * later, of what depended on a lock that is lost, was asked of the store before. */
+static void tell_holders(struct engine *engine)
+{
+	struct lock *lock, *next;
+	struct claim *claim;
+
+	HASH_ITER (hh, engine->locks, lock, next) {
+		CLAIMS_FOREACH (lock->queue.first, claim) {
+			if (claim->state == CLAIM_HELD)
+				claim_note_lost(claim);
+		}
+	}
+	decisions_tell(engine);
+}
+
 static void lose_all(struct engine *engine)
 {
 	struct lock *lock, *next;
 	engine->beating = false;
 	engine_forget_outgoing(engine);
 	lockfiles_lose_session(engine);
+	tell_holders(engine);
 	engine->session_number = next_session_number(engine->session_number);
 	HASH_ITER (hh, engine->locks, lock, next) {
 		lose_session(lock);

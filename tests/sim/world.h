@@ -172,6 +172,7 @@ struct host {
 	int64_t misled_ms; /* until then it may hold by a lease from before its clock stood still */
 	int64_t lease_end_ms; /* of the lease that it had last */
 	int64_t fences_ms;    /* so long may the fences still take of the loss that is being told */
+	long fences_step;
 	bool telling, fences_in_time;
 	int64_t well_ms;		      /* nothing has been wrong with it since then, */
 	bool well;			      /* nor is now */

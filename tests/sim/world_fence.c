@@ -37,7 +37,10 @@ void host_fence(struct host *host)
 
 	if (!host->telling) {
 		host->telling = true;
-		host->fences_ms = world->fence_ms;
+		/* Of one event they may be told in two parts. */
+		if (host->fences_step != world->step)
+			host->fences_ms = world->fence_ms;
+		host->fences_step = world->step;
 		/* One that was stopped when its lease ended is late: the guard is for that. */
 		host->fences_in_time = world->now_ms <= host->lease_end_ms && is_in_time(host) &&
 				       !machine_is_misled(host);

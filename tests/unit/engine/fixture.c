@@ -46,6 +46,7 @@ static void on_lost(void *context, void *owner_cookie)
 	struct file *file = owner_cookie;
 
 	file->lost++;
+	file->lost_among = engine_counts(file->host->engine).holders;
 	assert_int_equal(file->lost, 1);
 }
 

@@ -75,6 +75,7 @@ struct file {
 	struct proof *proof;
 	uint64_t token; /* by the last proof */
 	int lost;
+	size_t lost_among; /* so many claims its host held then */
 	int revoked;
 	ptrdiff_t account; /* ranges that are on it, */
 	ptrdiff_t limit;   /* and how many may be; 0: any number */

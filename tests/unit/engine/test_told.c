@@ -96,7 +96,7 @@ static void test_end_of_lease(void **state)
 	end(world);
 }
 
-/* The store has lost the session, by itself. */
+/* The store has lost the session, by itself. Who holds is told before any claim is ended. */
 static void test_loss(void **state)
 {
 	struct world *world = *state;
@@ -105,6 +105,8 @@ static void test_loss(void **state)
 	told = HOLDERS;
 	engine_store_events.on_session(world->one.engine, STORE_LOST, TIMEOUT_MS);
 	assert_int_equal(renewals, 1);
+	for (size_t i = 0; i < HOLDERS; i++)
+		assert_int_equal(holders[i].lost_among, HOLDERS);
 	end(world);
 }
 
