@@ -48,16 +48,20 @@ static void note_lost(struct owner *owner)
 	owner_mark(owner);
 }
 
-void claim_note_lost(const struct claim *claim)
+void lock_note_lost(const struct lock *lock)
 {
-	struct owner *owner = claim_owner(claim);
+	const struct records *records;
+	const struct claim *claim;
 
-	if (owner == NULL)
-		return;
-	if (owner->records == NULL)
-		note_lost(owner);
-	for (size_t i = 0; owner->records != NULL && i < owner->records->files_count; i++)
-		note_lost(owner->records->files[i]);
+	CLAIMS_FOREACH (lock->queue.first, claim) {
+		struct owner *owner = claim->state == CLAIM_HELD ? claim_owner(claim) : NULL;
+		if (owner != NULL && owner->records == NULL)
+			note_lost(owner);
+	}
+	for (records = lock->records; records != NULL; records = records->hh.next) {
+		for (size_t i = 0; records->held.count > 0 && i < records->files_count; i++)
+			note_lost(records->files[i]);
+	}
 }
 
 void owner_lose(struct owner *owner)

@@ -25,9 +25,9 @@ void wish_refuse(struct wish *wish, int result);
  * with -EIO, ends the claim. */
 void claim_lose(struct claim *claim);
 
-/* Notes for decisions_tell() that open files have lost what the HELD claim stands for; claim_lose()
- * is still to come. */
-void claim_note_lost(const struct claim *claim);
+/* Notes for decisions_tell() that all open files have lost what they hold of the lock. It is still
+ * to be taken from them. */
+void lock_note_lost(const struct lock *lock);
 
 /* Tells that the owner has lost a lock, unless that was told, and ends its wishes with -EIO. */
 void owner_lose(struct owner *owner);

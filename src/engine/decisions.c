@@ -70,12 +70,13 @@ static void tell_all(struct engine *engine)
 
 void decisions_tell(struct engine *engine)
 {
-	struct decisions *decisions = &engine->decisions;
+	bool lost;
 
 	tell_all(engine);
-	if (decisions->lost && engine->events->on_told != NULL)
+	lost = engine->decisions.lost;
+	engine->decisions.lost = false;
+	if (lost && engine->events->on_told != NULL)
 		engine->events->on_told(engine->context);
-	decisions->lost = false;
 }
 
 const struct store_told *decisions_told(const struct engine *engine)

@@ -367,8 +367,8 @@ void engine_each_worn(const struct engine *engine,
 struct engine_status engine_status(const struct engine *engine);
 
 /* When what is held will be given up unless the session is proved to live by then, in the engine's
- * time. INT64_MAX: nothing is held, or the session cannot end unnoticed; INT64_MIN: it is being
- * given up. *ret_timeout_ms is that of the session. O(1). */
+ * time. INT64_MAX: nothing is held, or all who did were told that it is lost, or the session cannot
+ * end unnoticed; INT64_MIN: it is being given up. *ret_timeout_ms is that of the session. O(1). */
 int64_t engine_held_lease(const struct engine *engine, int64_t *ret_timeout_ms);
 
 /* For tests: aborts with a message if the engine's books contradict themselves. O(everything). */

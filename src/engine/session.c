@@ -161,13 +161,9 @@ static uint64_t next_session_number(uint64_t number)
 static void tell_holders(struct engine *engine)
 {
 	struct lock *lock, *next;
-	struct claim *claim;
 
 	HASH_ITER (hh, engine->locks, lock, next) {
-		CLAIMS_FOREACH (lock->queue.first, claim) {
-			if (claim->state == CLAIM_HELD)
-				claim_note_lost(claim);
-		}
+		lock_note_lost(lock);
 	}
 	decisions_tell(engine);
 }
@@ -396,8 +392,10 @@ int64_t engine_lease_end(const struct engine *engine)
 
 int64_t engine_held_lease(const struct engine *engine, int64_t *ret_timeout_ms)
 {
+	bool told = engine->session == STORE_LOST && !engine->decisions.lost;
+
 	*ret_timeout_ms = engine->timeout_ms;
-	return engine_holds(engine) ? engine_lease_end(engine) : INT64_MAX;
+	return engine_holds(engine) && !told ? engine_lease_end(engine) : INT64_MAX;
 }
 
 struct engine_status engine_status(const struct engine *engine)

@@ -10,6 +10,8 @@
 # ON_LOST=SIGUSR1: without it no signals. TIMEOUT=SECONDS of the session (4). ROUNDS=N for another number than 3.
 # DLOCKFS_BUILD: the build folder of another version, for comparison; then FENCES is the folder with this one's programs.
 
+# The trace is written by the daemon itself.
+export DAEMON_USER=root
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 numbers "$@"
