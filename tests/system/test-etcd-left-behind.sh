@@ -98,8 +98,8 @@ sleep 0.5
 cut_link near
 held_twice=0
 for ((i = 1; i <= hosts_count; i++)); do
-    wait_until 150 granted "rival-$i"
-    wait_until 150 fenced "holder-$i"
+    wait_until 220 granted "rival-$i" # 0.15 of its own session timeout later
+    wait_until 220 fenced "holder-$i"
     grant=$(time_of "rival-$i" granted)
     last=$(awk '$1 == "fenced" { print $3; exit }' "$dir/holder-$i.out")
     if [ "$last" -ge "$grant" ]; then
