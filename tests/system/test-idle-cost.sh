@@ -67,6 +67,16 @@ for number in range(50):
 ' "$dir/A/job"
 wait_claims job 101
 expect_equal "threads with 100 waiters" "$before" "$(threads)"
+# With the next heartbeat the claims that wait are watched.
+watches() {
+    # shellcheck disable=SC2016
+    timeout "$deadline" bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1" && echo mntr >&3 && sed -n "s/^zk_watch_count\t//p" <&3' - \
+        "$(<"$dir/zk/port")"
+}
+all_watched() {
+    [ "$(watches)" -ge 100 ]
+}
+wait_until "$deadline" all_watched
 # To send 13 heartbeats and syncs, the first of those with a watch, and for the answers, which come by themselves, or in parts.
 idle "with 100 waiters" 45
 release holder
