@@ -8,7 +8,7 @@
 #include "engine/wish.h"
 
 /* What processes on both hosts may have to wait for a processor: at least, and at most. */
-enum { SLACK_MIN_MS = 5, SLACK_MAX_MS = 40 };
+enum { SLACK_MIN_MS = 5, SLACK_MAX_MS = 10 };
 
 static int64_t slack_ms(const struct round_trip *trip)
 {

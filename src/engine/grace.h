@@ -9,7 +9,7 @@
  * call asked. Such a release is done one round trip of its host after the call, at the latest, and
  * the news of it are here within one of this host. Each host measures its round trips in quiet
  * (round_trip.h), and writes them into its claims (claim/data.h); who is blocked reads that. A
- * little is added for what processes wait for processors, 5 to 40 ms. So the grace of a call ends
+ * little is added for what processes wait for processors, 5 to 10 ms. So the grace of a call ends
  * at a time that its beginning, not the load of the moment, has set: many hosts that ask at once
  * are refused as soon as they know what stands in front. The policy's try_grace, where it is set,
  * is counted from when the claim is blocked first instead.
