@@ -172,40 +172,59 @@ static void decode(char *text)
 	*out = '\0';
 }
 
-/* The device in a line of mountinfo, if the line is of a dlockfs at the path; 0 if it is of another
- * mount there; else `device` unchanged. */
-static unsigned int read_device(char *line, const char *path, unsigned int device)
+/* What mountinfo has of a mount. */
+struct found {
+	unsigned int device; /* 0: there is no dlockfs there */
+	bool has_option;
+};
+
+/* Notes what a line says, if it is of a mount at the path. */
+static void read_line(char *line, const char *path, const char *option, struct found *found)
 {
-	const char *type = strstr(line, " - ");
+	char *type = strstr(line, " - "), *rest = NULL, *word;
 	unsigned int minor;
 	int begin = 0;
 
 	if (type == NULL || sscanf(line, "%*d %*d %*u:%u %*s %n", &minor, &begin) != 1 ||
 	    begin == 0)
-		return device;
-	type += 3;
-	bool ours = strncmp(type, MOUNT_TYPE " ", strlen(MOUNT_TYPE " ")) == 0;
-	char *point = line + begin;
-	point[strcspn(point, " ")] = '\0';
+		return;
+	bool ours = strncmp(type + 3, MOUNT_TYPE " ", strlen(MOUNT_TYPE " ")) == 0;
+	*type = '\0';
+	char *point = strtok_r(line + begin, " ", &rest);
+	if (point == NULL)
+		return;
 	decode(point);
 	if (strcmp(point, path) != 0)
-		return device;
-	return ours ? minor : 0;
+		return;
+	*found = (struct found){.device = ours ? minor : 0};
+	while ((word = strtok_r(NULL, " ,", &rest)) != NULL)
+		found->has_option |= strcmp(word, option) == 0;
+}
+
+/* The topmost mount there. */
+static struct found find_topmost(const char *path, const char *option)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	struct found found = {0};
+	char *line = NULL;
+	size_t line_bytes = 0;
+
+	while (mounts != NULL && getline(&line, &line_bytes, mounts) > 0)
+		read_line(line, path, option, &found);
+	if (mounts != NULL)
+		fclose(mounts);
+	free(line);
+	return found;
 }
 
 unsigned int mount_point_device(const char *path)
 {
-	FILE *mounts = fopen("/proc/self/mountinfo", "re");
-	char *line = NULL;
-	size_t line_bytes = 0;
-	unsigned int device = 0;
+	return find_topmost(path, "").device;
+}
 
-	while (mounts != NULL && getline(&line, &line_bytes, mounts) > 0)
-		device = read_device(line, path, device);
-	if (mounts != NULL)
-		fclose(mounts);
-	free(line);
-	return device;
+bool mount_point_has_option(const char *path, const char *option)
+{
+	return find_topmost(path, option).has_option;
 }
 
 int mount_point_unmount(const char *path)

@@ -44,6 +44,10 @@ bool mount_point_is_left(const char *path);
  * call the file system. 0: there is none. */
 unsigned int mount_point_device(const char *path);
 
+/* Whether that mount has the option, by the kernel's list of mounts. Does not call the file system,
+ * nor walk to it: under autofs only the process group of the service manager may. */
+bool mount_point_has_option(const char *path, const char *option);
+
 /* Unmounts what is there, even if it is in use. As root also ends the connection, even if other
  * processes have it open. Returns 0 or -errno. */
 int mount_point_unmount(const char *path);

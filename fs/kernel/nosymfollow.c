@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernel/mount_point.h"
 #include "kernel/warden.h"
 
 /* Linux 5.10, and mount_setattr(2) of 5.14 */
@@ -43,6 +44,8 @@ bool nosymfollow_set(const char *mountpoint)
 
 	const struct warden_request request = {.kind = WARDEN_NO_LINKS};
 
+	if (mount_point_has_option(mountpoint, "nosymfollow"))
+		return true;
 	if (warden_socket() >= 0)
 		return warden_do(&request) == 0;
 	return syscall(SYS_mount_setattr, AT_FDCWD, mountpoint,
