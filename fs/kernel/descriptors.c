@@ -79,7 +79,7 @@ bool descriptors_have(pid_t pid, uint64_t inode, size_t *looks)
 		return descriptors_show(pid, inode, looks);
 	if (warden_ask(&request, NULL, NULL, 0, &answer, NULL) != 0)
 		return true;
-	*looks = answer.numbers[0] < *looks ? (size_t)answer.numbers[0] : *looks;
+	*looks = answer.looks < *looks ? (size_t)answer.looks : *looks;
 	return answer.result != 0;
 }
 

@@ -77,7 +77,7 @@ struct warden_request {
 struct warden_answer {
 	uint64_t id;
 	int64_t result; /* -errno: it cannot be done */
-	uint64_t numbers[4];
+	uint64_t looks; /* HAS_FILE: that are left */
 };
 
 struct warden_plan {

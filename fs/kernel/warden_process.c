@@ -71,7 +71,7 @@ static void tell_file(const struct warden *warden, const struct order *order, st
 
 	(void)warden;
 	reply->answer.result = descriptors_show(order->request.pid, order->request.inode, &looks);
-	reply->answer.numbers[0] = looks;
+	reply->answer.looks = looks;
 }
 
 /* Whether the descriptor is a pidfd of the process with that number, which has not ended (proc(5)).
