@@ -22,10 +22,6 @@
  */
 enum { MARK_SEEN_MS = 1000 };
 
-/* The struct of which the item is a member. */
-#define PART_OF(item, type, member)                                                                \
-	((const type *)(const void *)((const char *)(item)-offsetof(type, member)))
-
 /* The process */
 
 static struct state_place place_process(const struct state_item *item)
@@ -36,7 +32,8 @@ static struct state_place place_process(const struct state_item *item)
 
 static void save_process_item(const struct state_item *item, FILE *out)
 {
-	const struct takeover_marks *marks = PART_OF(item, struct takeover_marks, process_item);
+	const struct takeover_marks *marks =
+		STATE_WHOLE(item, const struct takeover_marks, process_item);
 
 	if (marks->process != NULL)
 		takeover_process_save(marks->filesystem, marks->process, out);
@@ -67,13 +64,13 @@ static uint64_t index_of(const struct shard *shard)
 
 static struct state_place place_store(const struct state_item *item)
 {
-	const struct shard *shard = PART_OF(item, struct shard, store_item);
+	const struct shard *shard = STATE_WHOLE(item, const struct shard, store_item);
 	return (struct state_place){{STATE_PLACE_STORE, index_of(shard)}};
 }
 
 static void save_store_item(const struct state_item *item, FILE *out)
 {
-	takeover_store_save(PART_OF(item, struct shard, store_item), out);
+	takeover_store_save(STATE_WHOLE(item, const struct shard, store_item), out);
 }
 
 static void mark_store(struct shard *shard)
@@ -109,13 +106,13 @@ static void save_shard(const struct shard *shard, FILE *out)
 
 static struct state_place place_shard(const struct state_item *item)
 {
-	const struct shard *shard = PART_OF(item, struct shard, item);
+	const struct shard *shard = STATE_WHOLE(item, const struct shard, item);
 	return (struct state_place){{STATE_PLACE_SHARD + index_of(shard)}};
 }
 
 static void save_shard_item(const struct state_item *item, FILE *out)
 {
-	save_shard(PART_OF(item, struct shard, item), out);
+	save_shard(STATE_WHOLE(item, const struct shard, item), out);
 }
 
 static void keep_shard(struct shard *shard)
@@ -157,7 +154,7 @@ static struct state_place place_numbers(const struct state_item *item)
 
 static void save_numbers_item(const struct state_item *item, FILE *out)
 {
-	save_numbers(&PART_OF(item, struct takeover_marks, numbers_item)->numbers, out);
+	save_numbers(&STATE_WHOLE(item, const struct takeover_marks, numbers_item)->numbers, out);
 }
 
 /* The numbers are given out in too many places to mark them there. */

@@ -74,8 +74,7 @@ const struct field engine_handoff_fields[] = {
 
 /* What each line says */
 
-/* What the item is a part of. */
-#define WHOLE(type, part) ((type *)((char *)(part)-offsetof(type, item)))
+#define WHOLE(type, part) STATE_WHOLE(part, type, item)
 
 void engine_save_owner(const struct owner *owner, FILE *out)
 {
@@ -388,36 +387,21 @@ void engine_unmark(struct engine *engine, struct state_item *item)
 
 /* All of them */
 
-/* What is to be done with each item but the engine's own: saved, if there is a stream, or marked.
- */
-struct visit {
-	FILE *out;
-	struct state_journal *journal;
-};
-
-static void visit(const struct visit *visit, struct state_item *item, const struct state_kind *kind)
-{
-	if (visit->out != NULL)
-		kind->save(item, visit->out);
-	else
-		state_journal_mark(visit->journal, item, kind);
-}
-
 static void visit_owner(void *visitor, struct owner *owner)
 {
-	visit(visitor, &owner->item, kind_of(owner));
+	state_journal_visit(visitor, &owner->item, kind_of(owner));
 }
 
-static void visit_list(const struct visit *each, struct place *list)
+static void visit_list(const struct state_visit *each, struct place *list)
 {
 	struct claim *claim;
 
 	CLAIMS_FOREACH (list, claim) {
-		visit(each, &claim->item, &claim_kind);
+		state_journal_visit(each, &claim->item, &claim_kind);
 	}
 }
 
-static void visit_wishes(const struct visit *each, struct handoff *list)
+static void visit_wishes(const struct state_visit *each, struct handoff *list)
 {
 	struct handoff *handoff;
 	struct wish *wish;
@@ -425,20 +409,20 @@ static void visit_wishes(const struct visit *each, struct handoff *list)
 	DL_FOREACH (list, handoff) {
 		DL_FOREACH (handoff->claim->wishes, wish) {
 			if (!is_of_line(wish))
-				visit(each, &wish->item, &wish_kind);
+				state_journal_visit(each, &wish->item, &wish_kind);
 		}
 	}
 }
 
-/* In the order of their lines. */
-static void visit_all(const struct engine *engine, struct visit each)
+/* All but the engine's own, in the order of their lines. */
+static void visit_all(const struct engine *engine, struct state_visit each)
 {
 	struct lock *lock;
 	struct records *records;
 
 	engine->transfer->each_owner(engine->context, visit_owner, &each);
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
-		visit(&each, &lock->item, &lock_kind);
+		state_journal_visit(&each, &lock->item, &lock_kind);
 		for (records = lock->records; records != NULL; records = records->hh.next)
 			visit_owner(&each, &records->owner);
 		visit_list(&each, lock->queue.first);
@@ -453,7 +437,7 @@ void engine_save(struct engine *engine, const struct engine_transfer *transfer, 
 {
 	engine->transfer = transfer;
 	save_engine(&engine->item, out);
-	visit_all(engine, (struct visit){.out = out});
+	visit_all(engine, (struct state_visit){.out = out});
 	lockfiles_save(engine, out);
 }
 
@@ -466,6 +450,6 @@ void engine_set_journal(struct engine *engine, struct state_journal *journal,
 	if (journal == NULL)
 		return;
 	engine_mark(engine);
-	visit_all(engine, (struct visit){.journal = journal});
+	visit_all(engine, (struct state_visit){.journal = journal});
 	lockfiles_mark_all(engine);
 }
