@@ -76,7 +76,7 @@ struct alteration *alteration_create_empty(struct engine *engine, size_t room)
 		return NULL;
 	}
 	alteration->engine = engine;
-	alteration->serial = ++engine->serials;
+	alteration->serial = ++engine->issued.serials;
 	DL_APPEND(engine->alterations, alteration);
 	engine->alterations_count++;
 	return alteration;
@@ -205,7 +205,8 @@ void alteration_conclude(struct alteration *alteration, int error)
 	alteration_set_state(alteration, ALTERATION_BARRED);
 	alteration->error = error;
 	if (error == -ENOENT)
-		alteration->engine->beat_wanted = true; /* which finds what was taken away */
+		alteration->engine->session.beat_wanted =
+			true; /* which finds what was taken away */
 	alteration_decide(alteration);
 }
 
@@ -388,7 +389,7 @@ void alteration_begin(struct alteration *alteration)
 
 void alteration_go_on(struct alteration *alteration)
 {
-	bool connected = alteration->engine->session == STORE_CONNECTED;
+	bool connected = alteration->engine->session.state == STORE_CONNECTED;
 
 	switch (alteration->state) {
 	case ALTERATION_WANTED:

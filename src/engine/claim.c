@@ -42,7 +42,7 @@ bool claim_hand_on(struct claim *claim)
 	if (handoff == NULL)
 		return false;
 	handoff->claim = claim;
-	handoff->number = ++lock->engine->serials;
+	handoff->number = ++lock->engine->issued.serials;
 	claim->handoff = handoff;
 	if (claim->state == CLAIM_HELD)
 		DL_APPEND(lock->held_handoffs, handoff);
@@ -74,7 +74,7 @@ static struct claim *create(struct lock *lock, struct range range, bool record, 
 		return NULL;
 	claim->place.lock = lock;
 	claim->place.ranges = record ? create_ranges(range) : NULL;
-	lock->engine->claims++;
+	lock->engine->count.claims++;
 	if ((record && claim->place.ranges == NULL) || (handed_on && !claim_hand_on(claim))) {
 		claim_free(claim);
 		return NULL;
@@ -132,7 +132,7 @@ void claim_append_unplaced(struct claim *claim)
 {
 	struct lock *lock = claim->place.lock;
 
-	claim->serial = ++lock->engine->serials;
+	claim->serial = ++lock->engine->issued.serials;
 	claim_mark(claim);
 	DL_APPEND(lock->unplaced, &claim->place);
 	if (claim->handoff == NULL)
@@ -153,7 +153,7 @@ void claim_free(struct claim *claim)
 	end_handoff(claim);
 	free_wishes(claim);
 	engine_unmark(engine, &claim->item);
-	engine->claims--;
+	engine->count.claims--;
 	if (claim_coverage(claim) != NULL)
 		range_set_finish(&claim_coverage(claim)->next);
 	place_finish(&claim->place);
@@ -181,15 +181,15 @@ struct claim *claim_create_leaving(struct lock *lock, const struct claim_name *p
 		return NULL;
 	claim->place.lock = lock;
 	claim->place.parts = *parts;
-	claim->serial = ++engine->serials;
-	engine->claims++;
+	claim->serial = ++engine->issued.serials;
+	engine->count.claims++;
 	return claim;
 }
 
 static void send_withdraw(struct claim *claim)
 {
 	const struct engine *engine = claim->place.lock->engine;
-	if (claim->sent || engine->session != STORE_CONNECTED)
+	if (claim->sent || engine->session.state != STORE_CONNECTED)
 		return;
 	claim->sent = true;
 	claim->sent_ms = engine->now_ms;
@@ -213,7 +213,8 @@ void claim_end(struct claim *claim)
 
 	/* The answers come in the order of the calls. Of two znodes one may be left. */
 	if (claim->data.amending || claim->marker.marking ||
-	    (claim_recipe_znodes(claim->place.parts.recipe) > 1 && engine->session != STORE_LOST))
+	    (claim_recipe_znodes(claim->place.parts.recipe) > 1 &&
+	     engine->session.state != STORE_LOST))
 		claim_leave(claim);
 	else
 		claim_free(claim);
@@ -249,11 +250,11 @@ void claim_start_over(struct claim *claim)
 		claim_coverage(claim)->cycles = 0;
 		claim_coverage(claim)->cycle_ms = 0;
 	}
-	claim->place.parts.id.session = claim_id_session(engine->session_number);
+	claim->place.parts.id.session = claim_id_session(engine->issued.session);
 	claim->place.parts.id.owner = handoff != NULL ? CLAIM_OWNER_NONE
 				      : wish != NULL  ? wish->owner->number
 						      : 0;
-	claim->place.parts.id.number = ++engine->claim_number;
+	claim->place.parts.id.number = ++engine->issued.claim;
 	engine_mark(engine);
 }
 
@@ -304,7 +305,7 @@ void claim_place(struct claim *claim)
 	struct lock *lock = claim->place.lock;
 	struct engine *engine = lock->engine;
 	if (claim->state != CLAIM_WANTED || claim->wishes == NULL ||
-	    lock->placing == engine->placing_max || engine->session != STORE_CONNECTED)
+	    lock->placing == engine->placing_max || engine->session.state != STORE_CONNECTED)
 		return;
 	if (numbers_hold_back(claim))
 		return;
@@ -320,7 +321,7 @@ void claim_place(struct claim *claim)
 	claim->sent = place_with_list(claim);
 	claim->sent_ms = engine->now_ms;
 	/* As good as a heartbeat, while there is nothing else that one would show to stand. */
-	if (engine->claims == 1 && claim->handoff == NULL && engine->lockfiles == NULL)
+	if (engine->count.claims == 1 && claim->handoff == NULL && engine->lockfiles == NULL)
 		engine_defer_beat(engine);
 	lock->placing++;
 	lock->placing_with_list += claim->sent;
@@ -339,7 +340,7 @@ void claim_amend(struct claim *claim)
 	claim_mark(claim);
 	/* What others have written is to be read first, and to be heeded if they pass the claim. */
 	if (claim->data.amending || claim->data.stale || claim->place.requeue ||
-	    engine->session != STORE_CONNECTED)
+	    engine->session.state != STORE_CONNECTED)
 		return;
 	char *data = claim_format_data(claim);
 	if (data == NULL) {
@@ -361,7 +362,7 @@ static void count_held(struct claim *claim, bool in)
 	const struct engine_events *events = engine->events;
 	enum lock_kind kind = claim->wishes->kind;
 	size_t one = in ? 1 : (size_t)-1;
-	engine->holders += one;
+	engine->count.holders += one;
 	if (kind != LOCK_KIND_RECORD)
 		lock->held_flocks += one;
 	if (events->on_held == NULL)
@@ -375,7 +376,7 @@ static void count_held(struct claim *claim, bool in)
 void claim_uncount_held(struct claim *claim, bool kept)
 {
 	if (kept)
-		claim->place.lock->engine->kept--;
+		claim->place.lock->engine->count.kept--;
 	else
 		count_held(claim, false);
 }
@@ -383,7 +384,7 @@ void claim_uncount_held(struct claim *claim, bool kept)
 void claim_keep(struct claim *claim)
 {
 	count_held(claim, false);
-	claim->place.lock->engine->kept++;
+	claim->place.lock->engine->count.kept++;
 	wish_set_owner(claim->wishes, NULL);
 }
 
@@ -494,7 +495,7 @@ void claim_wake_onlookers(const struct claim *claim)
 uint32_t engine_next_owner(struct engine *engine)
 {
 	engine_mark(engine);
-	return 1 + (uint32_t)(engine->owner_number++ % (CLAIM_OWNERS - 1));
+	return 1 + (uint32_t)(engine->issued.owner++ % (CLAIM_OWNERS - 1));
 }
 
 struct claim *owner_held_but(const struct owner *owner, const struct claim *claim)
@@ -511,7 +512,7 @@ void owner_note_grant(struct owner *owner)
 {
 	struct engine *engine = owner->lock->engine;
 
-	owner->granted = ++engine->grants;
+	owner->granted = ++engine->issued.grants;
 	engine_mark(engine);
 	owner_mark(owner);
 }

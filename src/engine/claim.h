@@ -5,7 +5,35 @@
 #ifndef DLOCKFS_ENGINE_CLAIM_H
 #define DLOCKFS_ENGINE_CLAIM_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "claim/name.h"
+#include "claim/range_set.h"
+#include "engine/engine.h"
+
+enum claim_state {
+	CLAIM_WANTED,
+	CLAIM_PLACING,
+	CLAIM_UNCERTAIN,
+	CLAIM_QUEUED,
+	CLAIM_WAITING,
+	CLAIM_HELD,
+	CLAIM_LEAVING,
+};
+
+struct claim;
+struct lock;
+struct place;
+
+/* The numbers that the engine has given so far. */
+struct issued {
+	uint64_t session; /* of claim ids */
+	uint32_t claim;
+	uint32_t owner;
+	uint64_t serials; /* of locks, claims and wishes */
+	uint64_t grants;
+};
 
 /* The same with a first wish of the owner, which does not ask yet, at the end of lock->unplaced. */
 struct claim *claim_create_for(struct owner *owner, enum lock_kind kind, struct range range,

@@ -392,7 +392,7 @@ static struct search begin_search(const struct claim *claim, const struct claim 
 		.last = last,
 		.process = process,
 		.firm_only = firm_only,
-		.number = ++claim->place.lock->engine->searches,
+		.number = ++claim->place.lock->engine->searches.count,
 	};
 }
 

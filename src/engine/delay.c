@@ -27,7 +27,8 @@ static void ask_for_marker(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
 
-	if (claim->marker.marking || claim->marker.stands || engine->session != STORE_CONNECTED)
+	if (claim->marker.marking || claim->marker.stands ||
+	    engine->session.state != STORE_CONNECTED)
 		return;
 	char *text = claim_format_data(claim);
 	if (text == NULL) {
@@ -159,7 +160,7 @@ static void take_away(struct place *list)
 			continue;
 		if (rival->delay_end_ms > engine->now_ms) {
 			engine_retry_in(engine, rival->delay_end_ms - engine->now_ms);
-		} else if (engine->session == STORE_CONNECTED) {
+		} else if (engine->session.state == STORE_CONNECTED) {
 			rival->sent = true;
 			engine_withdraw(&rival->place, true);
 		}

@@ -42,16 +42,16 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 		return NULL;
 	engine->events = events;
 	engine->context = context;
-	engine->session = STORE_SUSPENDED;
-	engine->session_number = session_seed;
-	engine->doubt_ms = INT64_MIN;
-	engine->moratorium_ms = INT64_MIN;
-	engine->nudged_ms = INT64_MIN;
-	engine->nudge_ms = INT64_MAX;
-	engine->proof_round = 1;
+	engine->session.state = STORE_SUSPENDED;
+	engine->issued.session = session_seed;
+	engine->session.doubt_ms = INT64_MIN;
+	engine->moratorium.until_ms = INT64_MIN;
+	engine->session.silence.nudged_ms = INT64_MIN;
+	engine->session.silence.nudge_ms = INT64_MAX;
+	engine->proofs.round = 1;
 	engine->retry_ms = INT64_MAX;
 	engine->placing_max = PLACING_MAX;
-	engine->proofs_max = STORE_PROOFS_MAX;
+	engine->proofs.max = STORE_PROOFS_MAX;
 	engine->abilities = STORE_HAS_ALL;
 	engine->file_answers = &engine_file_answers;
 	return engine;
@@ -64,7 +64,7 @@ void engine_set_placing_max(struct engine *engine, size_t claims)
 
 void engine_set_proofs_max(struct engine *engine, size_t znodes)
 {
-	engine->proofs_max = znodes;
+	engine->proofs.max = znodes;
 }
 
 void engine_set_store(struct engine *engine, struct store *store)
@@ -116,7 +116,7 @@ void engine_destroy(struct engine *engine)
 	engine_unmark(engine, &engine->item);
 	free(engine->decisions.list);
 	timers_finish(&engine->timers);
-	timers_finish(&engine->test_timers);
+	timers_finish(&engine->tests.timers);
 	free(engine);
 }
 
@@ -135,15 +135,15 @@ static int result_of_time(const struct wish *wish)
 {
 	const struct lock *lock = wish_lock(wish);
 	bool kept = lock->policy.keep_ms > 0 && rival_of(wish->claim->place.blocker) != NULL;
-	return kept && !wish->waits && lock->engine->session == STORE_CONNECTED ? -EWOULDBLOCK
-										: -ENOLCK;
+	return kept && !wish->waits && lock->engine->session.state == STORE_CONNECTED ? -EWOULDBLOCK
+										      : -ENOLCK;
 }
 
 /* The timers of tests that are due. */
 static void end_tests(struct engine *engine)
 {
 	struct timer *timer;
-	while ((timer = timers_first(&engine->test_timers)) != NULL &&
+	while ((timer = timers_first(&engine->tests.timers)) != NULL &&
 	       timer->due_ms <= engine->now_ms) {
 		struct test *test = (struct test *)((char *)timer - offsetof(struct test, timer));
 		struct lock *lock = test->lock;
@@ -172,7 +172,7 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 {
 	struct timer *timer;
 	engine->now_ms = now_ms;
-	if (engine->suspended_ms == INT64_MIN)
+	if (engine->session.suspended_ms == INT64_MIN)
 		engine_begin_silence(engine);
 	if (engine_lease_is_over(engine))
 		give_up_session(engine);
@@ -198,7 +198,7 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 int64_t engine_deadline(const struct engine *engine)
 {
 	const struct timer *timer = timers_first(&engine->timers);
-	const struct timer *test = timers_first(&engine->test_timers);
+	const struct timer *test = timers_first(&engine->tests.timers);
 	int64_t deadline_ms = engine_lease_deadline(engine);
 	int64_t silence_ms = engine_silence_deadline(engine);
 	if (engine->barred && engine_may_grant(engine))
@@ -247,7 +247,7 @@ struct lock *lock_open(struct engine *engine, const char *path, const struct loc
 		free(lock);
 		return NULL;
 	}
-	lock->serial = ++engine->serials;
+	lock->serial = ++engine->issued.serials;
 	lock_mark(lock);
 	return lock;
 }
@@ -383,7 +383,7 @@ void engine_cancel(struct wish *wish)
 	assert(wish->asked);
 	if (may_linger(wish)) {
 		wish->asked = false;
-		engine->waiters--;
+		engine->count.waiters--;
 		wish_set_timer(wish, engine->now_ms + lock->policy.linger_ms);
 		claim_go_on(wish->claim);
 	} else {
@@ -413,9 +413,9 @@ struct engine_counts engine_counts(const struct engine *engine)
 {
 	return (struct engine_counts){
 		.locks = HASH_COUNT(engine->locks),
-		.holders = engine->holders,
-		.waiters = engine->waiters,
-		.kept = engine->kept,
+		.holders = engine->count.holders,
+		.waiters = engine->count.waiters,
+		.kept = engine->count.kept,
 	};
 }
 

@@ -33,7 +33,7 @@ int64_t grace_end_ms(const struct lock *lock, int64_t asked_ms, const struct riv
 static bool is_to_be_read(const struct rival *rival)
 {
 	return rival != NULL && rival->known == KNOWN_NOT && !rival->orphan &&
-	       rival->place.lock->engine->session == STORE_CONNECTED;
+	       rival->place.lock->engine->session.state == STORE_CONNECTED;
 }
 
 void grace_begin(struct claim *claim, const struct rival *rival)

@@ -133,7 +133,7 @@ void claim_give(struct claim *claim, struct wish *wish)
 
 	wish_lead(wish);
 	if (former != NULL) {
-		engine->kept--;
+		engine->count.kept--;
 		wish_free(former);
 	}
 	hold(claim);

@@ -73,7 +73,8 @@ static void check_rival(const struct rival *rival)
 {
 	const struct engine *engine = rival->place.lock->engine;
 	require_place(rival->place.blocked == NULL || rival->sent ||
-			      engine->session != STORE_CONNECTED || engine->retry_ms != INT64_MAX,
+			      engine->session.state != STORE_CONNECTED ||
+			      engine->retry_ms != INT64_MAX,
 		      &rival->place, "a rival that blocks is watched");
 }
 
@@ -211,7 +212,7 @@ static void check_lock(const struct lock *lock, struct books *books)
 				claim->state == CLAIM_UNCERTAIN,
 			claim, "is in the list of its state");
 		require(claim->state != CLAIM_WANTED || claim->wishes == NULL ||
-				lock->engine->session != STORE_CONNECTED ||
+				lock->engine->session.state != STORE_CONNECTED ||
 				lock->placing == lock->engine->placing_max || lock->put_off ||
 				lock->worn,
 			claim, "is sent as soon as it may be");
@@ -226,7 +227,7 @@ static void check_lock(const struct lock *lock, struct books *books)
 		require(claim->state == CLAIM_LEAVING && claim->wishes == NULL &&
 				claim->handoff == NULL,
 			claim, "nobody waits for a claim that leaves");
-		require(claim->sent || lock->engine->session != STORE_CONNECTED ||
+		require(claim->sent || lock->engine->session.state != STORE_CONNECTED ||
 				lock->engine->retry_ms != INT64_MAX,
 			claim, "a withdrawal is under way or will be");
 		books->claims += 1;
@@ -290,12 +291,12 @@ static void check_alteration(const struct alteration *alteration)
 	const struct engine *engine = alteration->engine;
 	const char *path = alteration->count > 0 ? alteration->steps[0].turn->path : "";
 	bool first = has_turn(alteration);
-	bool idle = engine->session != STORE_CONNECTED || engine->retry_ms != INT64_MAX;
+	bool idle = engine->session.state != STORE_CONNECTED || engine->retry_ms != INT64_MAX;
 
 	require_file(!alteration->asked || (!alteration->undoing && !alteration->former), path,
 		     "what is undone, or another process's, has no caller");
 	require_file(alteration->ask == NULL || (alteration->ask->alteration == alteration &&
-						 engine->session != STORE_LOST),
+						 engine->session.state != STORE_LOST),
 		     path, "an alteration knows its question");
 	switch (alteration->state) {
 	case ALTERATION_WANTED:
@@ -332,11 +333,11 @@ static void check_lockfiles(const struct engine *engine)
 	}
 	require_file(count == engine->alterations_count &&
 			     (!engine->turns_changed || engine->retry_ms != INT64_MAX ||
-			      engine->session != STORE_CONNECTED),
+			      engine->session.state != STORE_CONNECTED),
 		     "", "alterations are counted, and have their turns");
 	require_file(count > 0 || engine->turns == NULL, "", "nothing else has a turn");
 	for (file = engine->lockfiles; file != NULL; file = file->hh.next) {
-		require_file(engine->session != STORE_LOST, file->path,
+		require_file(engine->session.state != STORE_LOST, file->path,
 			     "a file ends with its session");
 		require_file(file->ask == NULL || file->ask->file == file, file->path,
 			     "a file knows who looks for it");
@@ -349,7 +350,7 @@ static void check_lockfiles(const struct engine *engine)
 			file->path, "a file is watched, or is to be");
 	}
 	DL_FOREACH (engine->file_reads, read) {
-		require_file(read->ask != NULL || engine->session != STORE_CONNECTED ||
+		require_file(read->ask != NULL || engine->session.state != STORE_CONNECTED ||
 				     engine->retry_ms != INT64_MAX,
 			     read->path, "a read is sent as soon as it may be");
 	}
@@ -362,16 +363,17 @@ void engine_check_invariants(const struct engine *engine)
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
 		check_lock(lock, &books);
 	check_lockfiles(engine);
-	if (books.holders != engine->holders || books.kept != engine->kept ||
-	    books.waiters != engine->waiters || books.claims != engine->claims ||
-	    books.wishes != engine->wishes || books.tests != engine->tests ||
+	if (books.holders != engine->count.holders || books.kept != engine->count.kept ||
+	    books.waiters != engine->count.waiters || books.claims != engine->count.claims ||
+	    books.wishes != engine->count.wishes || books.tests != engine->tests.count ||
 	    engine->changed != NULL) {
 		fprintf(stderr,
 			"engine: counts %zu/%zu holders, %zu/%zu kept, %zu/%zu waiters, %zu/%zu "
 			"claims, %zu/%zu wishes, %zu/%zu tests, settled %d\n",
-			books.holders, engine->holders, books.kept, engine->kept, books.waiters,
-			engine->waiters, books.claims, engine->claims, books.wishes, engine->wishes,
-			books.tests, engine->tests, engine->changed == NULL);
+			books.holders, engine->count.holders, books.kept, engine->count.kept,
+			books.waiters, engine->count.waiters, books.claims, engine->count.claims,
+			books.wishes, engine->count.wishes, books.tests, engine->tests.count,
+			engine->changed == NULL);
 		abort();
 	}
 }

@@ -24,7 +24,7 @@ void engine_retry_in(struct engine *engine, int64_t delay_ms)
 bool engine_may_grant(const struct engine *engine)
 {
 	const struct store_lease lease = engine_lease(engine);
-	if (engine->stopping || engine->session != STORE_CONNECTED || lease.doubtful ||
+	if (engine->stopping || engine->session.state != STORE_CONNECTED || lease.doubtful ||
 	    engine_in_moratorium(engine))
 		return false;
 	return engine_holds(engine) ? engine->now_ms < lease.end_ms : lease.grants;
@@ -95,7 +95,7 @@ bool lock_has_uncertain(const struct lock *lock)
 void lock_list(struct lock *lock)
 {
 	struct engine *engine = lock->engine;
-	if (lock->listing || engine->session != STORE_CONNECTED)
+	if (lock->listing || engine->session.state != STORE_CONNECTED)
 		return;
 	lock->listing = true;
 	lock->read_since = false;
@@ -127,7 +127,7 @@ enum { SIGNS_IN_TIMEOUT = 8, TELLINGS_IN_TIMEOUT = 40 };
 
 void lock_begin_moratorium(struct lock *lock)
 {
-	int64_t timeout_ms = lock->engine->timeout_ms;
+	int64_t timeout_ms = lock->engine->session.timeout_ms;
 
 	lock->moratorium_ms = lock->engine->now_ms + timeout_ms / SIGNS_IN_TIMEOUT +
 			      timeout_ms / TELLINGS_IN_TIMEOUT;
@@ -170,7 +170,7 @@ void lock_free_if_unused(struct lock *lock)
 	    lock->worn || lock->orphans_list != 0)
 		return;
 	if (lock->seeking_prev != NULL)
-		DL_DELETE2(lock->engine->seeking, lock, seeking_prev, seeking_next);
+		DL_DELETE2(lock->engine->searches.wanted, lock, seeking_prev, seeking_next);
 	HASH_DEL(lock->engine->locks, lock);
 	engine_unmark(lock->engine, &lock->item);
 	free(lock);

@@ -63,7 +63,7 @@ void lockfiles_lose_session(struct engine *engine)
 
 void file_read_send(struct file_read *read)
 {
-	if (read->ask != NULL || read->engine->session != STORE_CONNECTED)
+	if (read->ask != NULL || read->engine->session.state != STORE_CONNECTED)
 		return;
 	read->ask = file_ask_path(read->engine, read->list ? ASK_LIST : ASK_READ, read, read->path);
 	if (read->ask == NULL)

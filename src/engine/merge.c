@@ -151,7 +151,7 @@ static void withdraw_ghost(struct lock *lock, const struct store_entry *entry)
 
 static bool is_of_this_session(const struct lock *lock, const struct store_entry *entry)
 {
-	return entry->claim.id.session == claim_id_session(lock->engine->session_number);
+	return entry->claim.id.session == claim_id_session(lock->engine->issued.session);
 }
 
 /* Somebody has taken a claim away that is released, and its marker is about to go, too: nobody was

@@ -25,7 +25,19 @@
 #ifndef DLOCKFS_ENGINE_MORATORIUM_H
 #define DLOCKFS_ENGINE_MORATORIUM_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stores/store.h"
+
+struct engine;
+
+/* Of the engine. */
+struct moratorium {
+	int64_t until_ms; /* nothing is granted before; INT64_MIN: there is none */
+	enum store_moratorium why;
+	uint64_t setbacks; /* of the store, so far */
+};
 
 /* As on_moratorium() of the store. */
 void engine_begin_moratorium(struct engine *engine, enum store_moratorium why, int64_t until_ms);

@@ -104,7 +104,7 @@ static void change_worn(struct lock *lock, bool worn)
 	lock->worn = worn;
 	lock->late_order = 0;
 	lock->worn_since_ms = lock->engine->now_ms;
-	lock->engine->worn += worn ? 1 : (size_t)-1;
+	lock->engine->count.worn += worn ? 1 : (size_t)-1;
 }
 
 static void set_worn(struct lock *lock, bool worn, int64_t order)
@@ -177,7 +177,7 @@ static bool would_wait_for(const struct claim *claim, const struct store_entry *
 	const struct claim_name *parts = &entry->claim;
 	const struct lock *lock = claim->place.lock;
 	if (lock->policy.keep_ms > 0 || parts->sparse || entry->half ||
-	    parts->id.session == claim_id_session(lock->engine->session_number))
+	    parts->id.session == claim_id_session(lock->engine->issued.session))
 		return false;
 	return claim_span_overlaps(claim->place.parts.span, parts->span) &&
 	       (claim->place.parts.mode == CLAIM_EXCLUSIVE || parts->mode == CLAIM_EXCLUSIVE) &&
@@ -278,7 +278,7 @@ static size_t count_held_back(const struct lock *lock)
 void engine_each_worn(const struct engine *engine,
 		      void (*visit)(void *context, const struct engine_worn *worn), void *context)
 {
-	const struct lock *lock = engine->worn > 0 ? engine->locks : NULL;
+	const struct lock *lock = engine->count.worn > 0 ? engine->locks : NULL;
 
 	for (; lock != NULL; lock = lock->hh.next) {
 		struct engine_worn worn = {

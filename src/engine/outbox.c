@@ -375,7 +375,7 @@ struct store_lease engine_lease(const struct engine *engine)
 
 void engine_defer_beat(struct engine *engine)
 {
-	engine->beat_wanted = false;
+	engine->session.beat_wanted = false;
 	if (has_lease(engine))
 		engine->store->ops->defer_beat(engine->store);
 }
@@ -389,7 +389,8 @@ void engine_doubt_lease(struct engine *engine, int64_t now_ms)
 void engine_resume_lease(struct engine *engine, int64_t saved_ms, bool doubtful)
 {
 	if (has_lease(engine))
-		engine->store->ops->resume(engine->store, engine->timeout_ms, saved_ms, doubtful);
+		engine->store->ops->resume(engine->store, engine->session.timeout_ms, saved_ms,
+					   doubtful);
 }
 
 void wish_describe(const struct wish *wish, char text[ENGINE_TEXT_BYTES])

@@ -91,7 +91,7 @@ static size_t bytes_of(const char *path, size_t name_bytes)
 static bool has_room(const struct engine *engine, const struct collection *collection,
 		     size_t znodes, size_t bytes)
 {
-	return collection->count == 0 || (collection->znodes + znodes <= engine->proofs_max &&
+	return collection->count == 0 || (collection->znodes + znodes <= engine->proofs.max &&
 					  collection->bytes + bytes <= STORE_PROOFS_BYTES_MAX);
 }
 
@@ -182,10 +182,10 @@ static void send(struct proof *proof)
 		proof_answer(proof, proof->wants_token ? -ENODATA : 0, 0);
 		return;
 	}
-	if (engine->session != STORE_CONNECTED || claim->data.stale)
+	if (engine->session.state != STORE_CONNECTED || claim->data.stale)
 		return;
 	proof->granted = latest_grant(proof->file);
-	proof->doubts = engine->doubts;
+	proof->doubts = engine->session.doubts;
 	if (proof->wants_token && proof->file->token_grant < proof->granted) {
 		text = claim_format_data(claim);
 		if (text == NULL) {
@@ -271,7 +271,7 @@ static void conclude(struct proof *proof)
 
 	if (proof->file == NULL)
 		proof_end(proof);
-	else if (error == 0 && proof->doubts != lock->engine->doubts)
+	else if (error == 0 && proof->doubts != lock->engine->session.doubts)
 		send(proof);
 	else if (error == 0 && proof->wants_token)
 		tell_token(proof);
@@ -354,12 +354,12 @@ static bool collect_files(struct engine *engine, struct collection *collection)
 
 	for (file = engine->lockfiles; file != NULL; file = file->hh.next) {
 		size_t bytes = bytes_of(file->path, 0);
-		if (file->proof_round == engine->proof_round || file->ask != NULL ||
+		if (file->proof_round == engine->proofs.round || file->ask != NULL ||
 		    lockfile_is_busy(engine, file->path))
 			continue;
 		if (!has_room(engine, collection, 1, bytes))
 			return false;
-		file->proof_round = engine->proof_round;
+		file->proof_round = engine->proofs.round;
 		collection->proofs[collection->count++] = (struct store_proof){.path = file->path};
 		collection->znodes++;
 		collection->bytes += bytes;
@@ -373,15 +373,15 @@ static void collect_next(struct engine *engine, struct collection *collection)
 	for (struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		struct claim *claim;
 		CLAIMS_FOREACH (lock->queue.first, claim) {
-			if (!may_be_proved(claim) || claim->proof_round == engine->proof_round)
+			if (!may_be_proved(claim) || claim->proof_round == engine->proofs.round)
 				continue;
 			if (!collect(collection, claim, NULL))
 				return;
-			claim->proof_round = engine->proof_round;
+			claim->proof_round = engine->proofs.round;
 		}
 	}
 	if (collect_files(engine, collection))
-		engine->proof_round++; /* all have had their turn */
+		engine->proofs.round++; /* all have had their turn */
 }
 
 void engine_send_beat(struct engine *engine)

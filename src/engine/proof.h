@@ -5,7 +5,20 @@
 #ifndef DLOCKFS_ENGINE_PROOF_H
 #define DLOCKFS_ENGINE_PROOF_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct engine;
+struct lock;
+struct owner;
+struct proof;
+
+/* Of the engine. */
+struct proofs {
+	uint32_t round; /* of heartbeats: each brings along claims that had no turn in it */
+	size_t max;	/* see engine_set_proofs_max() */
+};
 
 /* As engine_prove(). */
 int proof_begin(struct owner *file, bool token, void *cookie, struct proof **ret_proof);

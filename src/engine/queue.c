@@ -53,7 +53,7 @@ void queue_judge(struct claim *claim)
 static void seek(struct lock *lock)
 {
 	if (lock->seeking_prev == NULL)
-		DL_APPEND2(lock->engine->seeking, lock, seeking_prev, seeking_next);
+		DL_APPEND2(lock->engine->searches.wanted, lock, seeking_prev, seeking_next);
 }
 
 void queue_seek(struct claim *claim)
@@ -92,7 +92,7 @@ struct claim *queue_next_seeker(struct lock *lock)
 		if (later)
 			break;
 	}
-	DL_DELETE2(lock->engine->seeking, lock, seeking_prev, seeking_next);
+	DL_DELETE2(lock->engine->searches.wanted, lock, seeking_prev, seeking_next);
 	lock->seeking_prev = lock->seeking_next = NULL;
 	if (found == NULL)
 		return NULL;

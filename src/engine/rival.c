@@ -60,7 +60,8 @@ void rival_forget_data(struct rival *rival)
 
 void rival_watch(struct rival *rival)
 {
-	if (rival->sent || rival->orphan || rival->place.lock->engine->session != STORE_CONNECTED)
+	if (rival->sent || rival->orphan ||
+	    rival->place.lock->engine->session.state != STORE_CONNECTED)
 		return;
 	rival->sent = true;
 	engine_watch(rival);
@@ -138,7 +139,7 @@ void claim_oversee(struct claim *claim)
 	struct lock *lock = claim->place.lock;
 	char name[CLAIM_NAME_BYTES];
 
-	if (claim->overseen || lock->engine->session != STORE_CONNECTED)
+	if (claim->overseen || lock->engine->session.state != STORE_CONNECTED)
 		return;
 	struct rival *overseer = rival_create(lock, place_name(&claim->place, name), &none);
 	if (overseer == NULL)

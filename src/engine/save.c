@@ -43,22 +43,22 @@ static void save_engine(const struct engine *engine, FILE *out)
 	const struct store_lease lease = engine_lease(engine);
 
 	state_begin(out, "engine");
-	state_unsigned(out, "session_number", engine->session_number);
-	state_unsigned(out, "claim_number", engine->claim_number);
-	state_unsigned(out, "owner_number", engine->owner_number);
-	state_unsigned(out, "grants", engine->grants);
-	state_unsigned(out, "connections", engine->connections);
-	state_unsigned(out, "sessions_lost", engine->sessions_lost);
-	state_flag(out, "lost", engine->session == STORE_LOST);
-	if (engine->session == STORE_SUSPENDED && engine->suspended_ms != INT64_MIN)
-		state_number(out, "suspended_ms", engine->suspended_ms);
-	state_number(out, "timeout_ms", engine->timeout_ms);
+	state_unsigned(out, "session_number", engine->issued.session);
+	state_unsigned(out, "claim_number", engine->issued.claim);
+	state_unsigned(out, "owner_number", engine->issued.owner);
+	state_unsigned(out, "grants", engine->issued.grants);
+	state_unsigned(out, "connections", engine->session.connections);
+	state_unsigned(out, "sessions_lost", engine->session.lost);
+	state_flag(out, "lost", engine->session.state == STORE_LOST);
+	if (engine->session.state == STORE_SUSPENDED && engine->session.suspended_ms != INT64_MIN)
+		state_number(out, "suspended_ms", engine->session.suspended_ms);
+	state_number(out, "timeout_ms", engine->session.timeout_ms);
 	state_number(out, "proven_ms", lease.saved_ms);
 	state_flag(out, "doubtful", lease.doubtful);
-	state_unsigned(out, "setbacks", engine->setbacks);
-	if (engine->moratorium_ms != INT64_MIN)
-		state_number(out, "moratorium_ms", engine->moratorium_ms);
-	state_flag(out, "set_back", engine->moratorium == STORE_SET_BACK);
+	state_unsigned(out, "setbacks", engine->moratorium.setbacks);
+	if (engine->moratorium.until_ms != INT64_MIN)
+		state_number(out, "moratorium_ms", engine->moratorium.until_ms);
+	state_flag(out, "set_back", engine->moratorium.why == STORE_SET_BACK);
 	state_end(out);
 }
 

@@ -9,7 +9,22 @@
 #ifndef DLOCKFS_ENGINE_SEEK_H
 #define DLOCKFS_ENGINE_SEEK_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct claim;
+struct engine;
+struct lock;
+
+/* Of the engine. */
+struct searches {
+	struct lock *wanted; /* with claims to be looked at because of cycles */
+	uint32_t count;	     /* so far */
+	int64_t left;	     /* steps that searches may take, */
+	int64_t least;	     /* as many are left of them when one is given up, */
+	int64_t refill_ms;   /* until there are more at this time */
+};
 
 /* Whether there are steps left for a search now. */
 bool seek_may_begin(struct engine *engine);

@@ -101,7 +101,7 @@ static void lose_session(struct lock *lock)
 	lock->known = false;
 	DL_CONCAT(lock->unplaced, unplaced);
 	CLAIMS_FOREACH_SAFE (lock->unplaced, claim, next) {
-		claim->serial = ++lock->engine->serials;
+		claim->serial = ++lock->engine->issued.serials;
 		claim_start_over(claim);
 		if (claim_first_asked(claim) == NULL)
 			claim_withdraw(claim);
@@ -141,7 +141,7 @@ void engine_begin_silence(struct engine *engine)
 {
 	struct lock *lock;
 
-	engine->suspended_ms = engine->now_ms;
+	engine->session.suspended_ms = engine->now_ms;
 	engine_mark(engine);
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
 		limit_waits(lock);
@@ -171,11 +171,11 @@ static void tell_holders(struct engine *engine)
 static void lose_all(struct engine *engine)
 {
 	struct lock *lock, *next;
-	engine->beating = false;
+	engine->session.beat_under_way = false;
 	engine_forget_outgoing(engine);
 	lockfiles_lose_session(engine);
 	tell_holders(engine);
-	engine->session_number = next_session_number(engine->session_number);
+	engine->issued.session = next_session_number(engine->issued.session);
 	HASH_ITER (hh, engine->locks, lock, next) {
 		lose_session(lock);
 	}
@@ -186,12 +186,12 @@ static void change_session(struct engine *engine, enum store_session session)
 	struct lock *lock, *next;
 
 	engine_mark(engine);
-	engine->session = session;
-	engine->suspended_ms = engine->now_ms;
-	engine->connections += session == STORE_CONNECTED;
-	engine->sessions_lost += session == STORE_LOST;
+	engine->session.state = session;
+	engine->session.suspended_ms = engine->now_ms;
+	engine->session.connections += session == STORE_CONNECTED;
+	engine->session.lost += session == STORE_LOST;
 	if (session != STORE_SUSPENDED)
-		engine->hurried = false;
+		engine->session.silence.hurried = false;
 	if (session == STORE_LOST)
 		lose_all(engine);
 	if (session == STORE_CONNECTED)
@@ -210,7 +210,7 @@ static void change_session(struct engine *engine, enum store_session session)
 void session_changed(struct engine *engine, enum store_session session, int64_t timeout_ms)
 {
 	if (session == STORE_CONNECTED)
-		engine->timeout_ms = timeout_ms;
+		engine->session.timeout_ms = timeout_ms;
 	change_session(engine, session);
 	if (session == STORE_LOST)
 		engine_renew(engine);
@@ -218,7 +218,7 @@ void session_changed(struct engine *engine, enum store_session session, int64_t 
 
 void engine_lose_all(struct engine *engine)
 {
-	engine->session = STORE_LOST;
+	engine->session.state = STORE_LOST;
 	lose_all(engine);
 }
 
@@ -230,8 +230,8 @@ void engine_acknowledged(struct engine *engine, int64_t sent_ms)
 bool engine_doubt(struct engine *engine, int64_t now_ms)
 {
 	engine_doubt_lease(engine, now_ms);
-	engine->doubts++;
-	engine->doubt_ms = now_ms;
+	engine->session.doubts++;
+	engine->session.doubt_ms = now_ms;
 	engine_mark(engine);
 	return engine_lease(engine).doubtful;
 }
@@ -246,7 +246,7 @@ void engine_end_session(struct engine *engine)
 	log_error("the store has not proved for %lld ms that the session lives: giving it up, "
 		  "%zu locks are lost",
 		  (long long)(engine->now_ms - engine_lease(engine).proven_ms),
-		  engine->holders + HASH_COUNT(engine->lockfiles));
+		  engine->count.holders + HASH_COUNT(engine->lockfiles));
 	change_session(engine, STORE_LOST);
 	engine_renew_now(engine);
 }
@@ -254,17 +254,19 @@ void engine_end_session(struct engine *engine)
 /* Since when there is no answer to what is asked, or no connection; INT64_MAX: all is well. */
 static int64_t silent_since(const struct engine *engine)
 {
-	if (engine->timeout_ms == 0)
+	if (engine->session.timeout_ms == 0)
 		return INT64_MAX;
-	if (engine->session == STORE_SUSPENDED)
-		return engine->suspended_ms;
-	return engine->session == STORE_CONNECTED && engine->beating ? engine->sent_ms : INT64_MAX;
+	if (engine->session.state == STORE_SUSPENDED)
+		return engine->session.suspended_ms;
+	return engine->session.state == STORE_CONNECTED && engine->session.beat_under_way
+		       ? engine->session.beat_sent_ms
+		       : INT64_MAX;
 }
 
 /* How long a silence is at least before the store is nudged. */
 static int64_t patience_ms(const struct engine *engine)
 {
-	int64_t sixteenth_ms = engine->timeout_ms / HURRIED_NUDGES_IN_TIMEOUT;
+	int64_t sixteenth_ms = engine->session.timeout_ms / HURRIED_NUDGES_IN_TIMEOUT;
 	int64_t answer_ms = round_trip_one_ms(&engine->round_trip);
 	return answer_ms > sixteenth_ms ? answer_ms : sixteenth_ms;
 }
@@ -275,18 +277,18 @@ static int64_t silent_too_long(const struct engine *engine)
 	int64_t since_ms = silent_since(engine);
 	if (since_ms == INT64_MAX)
 		return INT64_MAX;
-	if (since_ms < engine->nudged_ms)
-		since_ms = engine->nudged_ms;
-	int64_t timeout_ms = engine->timeout_ms;
+	if (since_ms < engine->session.silence.nudged_ms)
+		since_ms = engine->session.silence.nudged_ms;
+	int64_t timeout_ms = engine->session.timeout_ms;
 	int64_t soon_ms = since_ms + patience_ms(engine);
 	int64_t nudge_ms = since_ms + timeout_ms / NUDGES_IN_TIMEOUT;
-	if (engine->session == STORE_CONNECTED) {
+	if (engine->session.state == STORE_CONNECTED) {
 		if (!engine_holds(engine))
 			return nudge_ms;
 		int64_t urgent_ms = engine_lease_end(engine) - timeout_ms / RENEWALS_IN_TIMEOUT;
 		if (soon_ms < urgent_ms)
 			soon_ms = urgent_ms;
-	} else if (!engine->hurried) {
+	} else if (!engine->session.silence.hurried) {
 		return nudge_ms;
 	}
 	return soon_ms < nudge_ms ? soon_ms : nudge_ms;
@@ -294,19 +296,21 @@ static int64_t silent_too_long(const struct engine *engine)
 
 int64_t engine_silence_deadline(const struct engine *engine)
 {
-	return engine->nudge_ms != INT64_MAX ? engine->nudge_ms : silent_too_long(engine);
+	return engine->session.silence.nudge_ms != INT64_MAX ? engine->session.silence.nudge_ms
+							     : silent_too_long(engine);
 }
 
 void engine_mind_silence(struct engine *engine)
 {
 	if (silent_too_long(engine) > engine->now_ms) {
-		engine->nudge_ms = INT64_MAX;
-	} else if (engine->nudge_ms == INT64_MAX) {
-		engine->nudge_ms = engine->now_ms + engine->timeout_ms / LOOKS_IN_TIMEOUT;
-	} else if (engine->nudge_ms <= engine->now_ms) {
-		engine->nudge_ms = INT64_MAX;
-		engine->nudged_ms = engine->now_ms;
-		engine->hurried = engine->session == STORE_CONNECTED;
+		engine->session.silence.nudge_ms = INT64_MAX;
+	} else if (engine->session.silence.nudge_ms == INT64_MAX) {
+		engine->session.silence.nudge_ms =
+			engine->now_ms + engine->session.timeout_ms / LOOKS_IN_TIMEOUT;
+	} else if (engine->session.silence.nudge_ms <= engine->now_ms) {
+		engine->session.silence.nudge_ms = INT64_MAX;
+		engine->session.silence.nudged_ms = engine->now_ms;
+		engine->session.silence.hurried = engine->session.state == STORE_CONNECTED;
 		engine_nudge(engine);
 	}
 }
@@ -314,55 +318,58 @@ void engine_mind_silence(struct engine *engine)
 /* Whether anybody counts on the store. */
 static bool is_in_use(const struct engine *engine)
 {
-	return engine->claims > 0 || engine->tests > 0 || engine->lockfiles != NULL ||
+	return engine->count.claims > 0 || engine->tests.count > 0 || engine->lockfiles != NULL ||
 	       engine->alterations != NULL;
 }
 
 static bool needs_beat(const struct engine *engine)
 {
-	return is_in_use(engine) && engine->session == STORE_CONNECTED && !engine->beating;
+	return is_in_use(engine) && engine->session.state == STORE_CONNECTED &&
+	       !engine->session.beat_under_way;
 }
 
 /* When the next heartbeat is due. One in the millisecond of a doubt would not dispel that, and be
  * in the way of one that does. */
 static int64_t next_beat_ms(const struct engine *engine)
 {
-	return engine->beat_wanted ? engine->doubt_ms + 1 : engine_lease(engine).beat_ms;
+	return engine->session.beat_wanted ? engine->session.doubt_ms + 1
+					   : engine_lease(engine).beat_ms;
 }
 
 void engine_beat(struct engine *engine)
 {
 	if (!needs_beat(engine) || next_beat_ms(engine) > engine->now_ms)
 		return;
-	engine->beating = true;
-	engine->beat_wanted = false;
-	engine->sent_ms = engine->now_ms;
+	engine->session.beat_under_way = true;
+	engine->session.beat_wanted = false;
+	engine->session.beat_sent_ms = engine->now_ms;
 	engine_oversee(engine);
 	engine_send_beat(engine);
 }
 
 void engine_touch(struct engine *engine)
 {
-	if (engine->session == STORE_CONNECTED && engine_lease(engine).touch_ms <= engine->now_ms)
+	if (engine->session.state == STORE_CONNECTED &&
+	    engine_lease(engine).touch_ms <= engine->now_ms)
 		engine_send_touch(engine);
 }
 
 void engine_hurry_beat(struct engine *engine)
 {
-	engine->beat_wanted = true;
+	engine->session.beat_wanted = true;
 }
 
 void engine_beaten(struct engine *engine, int error, const char *missing)
 {
 	struct lock *lock = NULL;
 
-	engine->beating = false;
+	engine->session.beat_under_way = false;
 	if (error == 0 || error == -ENOENT || error == -EACCES)
-		engine_acknowledged(engine, engine->sent_ms);
+		engine_acknowledged(engine, engine->session.beat_sent_ms);
 	/* What was shown together with that was not shown. Where rights are missing it would be the
 	 * same again, and the others would never have their turn. */
 	if (error != 0 && error != -EACCES)
-		engine->proof_round++;
+		engine->proofs.round++;
 	if (error == -ENOENT && !lockfile_missed(engine, missing))
 		lock = lock_find(engine, missing);
 	if (lock != NULL) {
@@ -376,7 +383,7 @@ int64_t engine_lease_deadline(const struct engine *engine)
 	int64_t deadline_ms = engine_holds(engine) ? engine_lease_end(engine) : INT64_MAX;
 	int64_t beat_ms = INT64_MAX;
 	int64_t touch_ms = INT64_MAX;
-	if (engine->session == STORE_CONNECTED)
+	if (engine->session.state == STORE_CONNECTED)
 		touch_ms = engine_lease(engine).touch_ms;
 	if (needs_beat(engine))
 		beat_ms = next_beat_ms(engine);
@@ -392,9 +399,9 @@ int64_t engine_lease_end(const struct engine *engine)
 
 int64_t engine_held_lease(const struct engine *engine, int64_t *ret_timeout_ms)
 {
-	bool told = engine->session == STORE_LOST && !engine->decisions.lost;
+	bool told = engine->session.state == STORE_LOST && !engine->decisions.lost;
 
-	*ret_timeout_ms = engine->timeout_ms;
+	*ret_timeout_ms = engine->session.timeout_ms;
 	return engine_holds(engine) && !told ? engine_lease_end(engine) : INT64_MAX;
 }
 
@@ -402,19 +409,19 @@ struct engine_status engine_status(const struct engine *engine)
 {
 	const struct store_lease lease = engine_lease(engine);
 	struct engine_status status = {
-		.session = engine->session,
-		.timeout_ms = engine->timeout_ms,
+		.session = engine->session.state,
+		.timeout_ms = engine->session.timeout_ms,
 		.lease_left_ms = -1,
 		.doubtful = lease.doubtful,
 		.moratorium_left_ms = -1,
-		.moratorium = engine->moratorium,
-		.setbacks = engine->setbacks,
-		.sessions_lost = engine->sessions_lost,
-		.reconnects = engine->connections > 0 ? engine->connections - 1 : 0,
+		.moratorium = engine->moratorium.why,
+		.setbacks = engine->moratorium.setbacks,
+		.sessions_lost = engine->session.lost,
+		.reconnects = engine->session.connections > 0 ? engine->session.connections - 1 : 0,
 	};
 
 	if (engine_in_moratorium(engine))
-		status.moratorium_left_ms = engine->moratorium_ms - engine->now_ms;
+		status.moratorium_left_ms = engine->moratorium.until_ms - engine->now_ms;
 	if (is_in_use(engine) && lease.end_ms != INT64_MAX)
 		status.lease_left_ms =
 			lease.end_ms > engine->now_ms ? lease.end_ms - engine->now_ms : 0;

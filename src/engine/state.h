@@ -84,21 +84,18 @@
 
 #include "base/log_limit.h"
 #include "base/timers.h"
+#include "engine/claim.h"
+#include "engine/decisions.h"
 #include "engine/engine.h"
+#include "engine/moratorium.h"
 #include "engine/place.h"
+#include "engine/proof.h"
 #include "engine/round_trip.h"
+#include "engine/seek.h"
+#include "engine/session.h"
+#include "engine/test.h"
 #include "engine/transfer.h"
 #include "journal/journal.h"
-
-enum claim_state {
-	CLAIM_WANTED,
-	CLAIM_PLACING,
-	CLAIM_UNCERTAIN,
-	CLAIM_QUEUED,
-	CLAIM_WAITING,
-	CLAIM_HELD,
-	CLAIM_LEAVING,
-};
 
 /* See grace.h. */
 enum grace {
@@ -490,11 +487,14 @@ struct lock {
 	char path[];
 };
 
-/* What callers are to be told (decisions.h). */
-struct decisions {
-	struct decision *list;
-	size_t count, capacity;
-	bool lost; /* a loss was noted, and on_told() has not come yet */
+/* How many there are. */
+struct counts {
+	size_t claims;
+	size_t wishes; /* for which there is room in timers */
+	size_t holders;
+	size_t kept; /* claims: claim_is_kept() */
+	size_t waiters;
+	size_t worn; /* locks */
 };
 
 struct engine {
@@ -506,29 +506,16 @@ struct engine {
 	const struct engine_transfer *transfer;
 	uint64_t place; /* the first number of its items' places */
 	struct state_item item;
-	uint64_t serials;	   /* so far: of locks, claims and wishes */
+	struct issued issued;
 	struct outgoing *outgoing; /* outbox.c */
 	bool stopping;		   /* grants nothing any more */
-	enum store_session session;
-	int64_t timeout_ms; /* of the session; 0: it cannot end unnoticed */
-	bool barred;	    /* something waits because nothing might be granted (lock.h) */
+	struct session session;
+	bool barred; /* something waits because nothing might be granted (lock.h) */
 	struct round_trip round_trip;
-	uint32_t doubts;       /* so far: see engine_doubt() */
-	int64_t doubt_ms;      /* the latest of them; INT64_MIN: there was none */
-	int64_t moratorium_ms; /* nothing is granted before (moratorium.h); INT64_MIN: there is none
-				*/
-	enum store_moratorium moratorium; /* and why */
-	uint64_t setbacks;		  /* of the store, so far */
-	bool beat_wanted;		  /* a heartbeat is due at once, to show what stands */
-	bool beating;			  /* a heartbeat is under way, */
-	int64_t sent_ms;		  /* sent at this time */
-	int64_t suspended_ms; /* since when the session is; INT64_MIN: since engine_advance() */
-	int64_t nudged_ms;    /* when the store was nudged last; INT64_MIN: never */
-	bool hurried;	      /* it was connected then, and is not again */
-	int64_t nudge_ms;     /* when it will be, unless it answers; INT64_MAX: it will not */
+	struct moratorium moratorium;
 	int64_t now_ms;
-	size_t placing_max;	   /* see engine_set_placing_max() */
-	size_t proofs_max;	   /* see engine_set_proofs_max() */
+	size_t placing_max; /* see engine_set_placing_max() */
+	struct proofs proofs;
 	int64_t retry_ms;	   /* when to send again what failed; INT64_MAX: nothing did */
 	struct log_limit refusals; /* what the log says of them */
 
@@ -552,27 +539,10 @@ struct engine {
 	struct decisions decisions;
 	struct claim *changed; /* the last of a ring of WAITING claims, to be judged again */
 	struct timers timers;
-	size_t claims;
-	size_t wishes; /* for which there is room in timers */
-	struct timers test_timers;
-	size_t tests; /* for which there is room in that */
-	size_t holders;
-	size_t kept; /* claims: claim_is_kept() */
-	size_t waiters;
-	size_t worn;		 /* locks */
-	uint64_t session_number; /* of claim ids */
-	uint32_t claim_number;
-	uint32_t owner_number;
+	struct tests tests;
+	struct counts count;
 	struct process *processes;
-	uint32_t searches;    /* for cycles, so far */
-	struct lock *seeking; /* with claims to be looked at because of cycles */
-	int64_t steps_left;   /* that searches may take, */
-	int64_t steps_least;  /* as many are left of them when one is given up, */
-	int64_t steps_ms;     /* until there are more at this time */
-	uint32_t proof_round; /* of heartbeats: each brings along claims that had no turn in it */
-	uint64_t grants;      /* so far */
-	uint64_t connections; /* to the store, so far */
-	uint64_t sessions_lost;
+	struct searches searches;
 };
 
 static inline struct lock *wish_lock(const struct wish *wish)

@@ -22,10 +22,10 @@ void test_end(struct test *test)
 	struct engine *engine = lock->engine;
 
 	DL_DELETE(lock->tests, test);
-	timers_clear(&engine->test_timers, &test->timer);
+	timers_clear(&engine->tests.timers, &test->timer);
 	free(test);
-	engine->tests--;
-	engine->waiters--;
+	engine->tests.count--;
+	engine->count.waiters--;
 	lock->tests_count--;
 	lock->own_in_queue--;
 	queue_release(lock);
@@ -143,9 +143,9 @@ static bool tell_foreign(const struct test *test, const struct rival *found,
 static void set_timer(struct test *test, int64_t due_ms)
 {
 	if (due_ms == INT64_MAX)
-		timers_clear(&test->lock->engine->test_timers, &test->timer);
+		timers_clear(&test->lock->engine->tests.timers, &test->timer);
 	else
-		timers_set(&test->lock->engine->test_timers, &test->timer, due_ms);
+		timers_set(&test->lock->engine->tests.timers, &test->timer, due_ms);
 }
 
 /* Whether the rival may have been released before the test was asked for, and the news of that be
@@ -230,7 +230,7 @@ bool tests_need_list(const struct lock *lock)
 void tests_settle(struct lock *lock)
 {
 	struct test *test, *next;
-	if (lock->engine->session != STORE_CONNECTED)
+	if (lock->engine->session.state != STORE_CONNECTED)
 		return;
 	DL_FOREACH_SAFE (lock->tests, test, next) {
 		if (test->list_wanted <= lock->lists_done)
@@ -288,7 +288,7 @@ static struct test *create(struct owner *file, uint64_t process, struct range ra
 	struct lock *lock = file->lock;
 	struct engine *engine = lock->engine;
 
-	if (timers_reserve(&engine->test_timers, engine->tests + 1) < 0)
+	if (timers_reserve(&engine->tests.timers, engine->tests.count + 1) < 0)
 		return NULL;
 	struct test *test = calloc(1, sizeof(*test));
 	if (test == NULL)
@@ -301,8 +301,8 @@ static struct test *create(struct owner *file, uint64_t process, struct range ra
 	test->asked_ms = engine->now_ms;
 	test->limit_ms = INT64_MAX;
 	DL_APPEND(lock->tests, test);
-	engine->tests++;
-	engine->waiters++;
+	engine->tests.count++;
+	engine->count.waiters++;
 	lock->tests_count++;
 	lock->own_in_queue++;
 	if (lock->policy.try_limit_ms != CONFIG_FOREVER)

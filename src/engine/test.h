@@ -5,7 +5,23 @@
 #ifndef DLOCKFS_ENGINE_TEST_H
 #define DLOCKFS_ENGINE_TEST_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/timers.h"
+#include "claim/range_set.h"
+
+struct engine_conflict;
+struct lock;
+struct owner;
+struct test;
+
+/* Of the engine. */
+struct tests {
+	struct timers timers;
+	size_t count; /* for which there is room in that */
+};
 
 /* Begins a test, as engine_test_range() says. */
 int test_begin(struct owner *file, uint64_t process, struct range range, void *cookie,

@@ -95,24 +95,24 @@ static int restore_engine(struct restoring *restoring)
 	struct engine *engine = restoring->engine;
 	struct state_reader *in = restoring->in;
 
-	engine->session_number = state_get_unsigned(in, "session_number", UINT64_MAX);
-	engine->claim_number = (uint32_t)state_get_unsigned(in, "claim_number", UINT32_MAX);
+	engine->issued.session = state_get_unsigned(in, "session_number", UINT64_MAX);
+	engine->issued.claim = (uint32_t)state_get_unsigned(in, "claim_number", UINT32_MAX);
 	restoring->owner_number = (uint32_t)state_get_unsigned(in, "owner_number", UINT32_MAX);
-	engine->grants = state_get_unsigned(in, "grants", UINT64_MAX);
-	engine->connections = state_get_unsigned(in, "connections", UINT64_MAX);
-	engine->sessions_lost = state_get_unsigned(in, "sessions_lost", UINT64_MAX);
-	engine->session = state_find_flag(in, "lost") ? STORE_LOST : STORE_SUSPENDED;
-	engine->suspended_ms = INT64_MIN;
+	engine->issued.grants = state_get_unsigned(in, "grants", UINT64_MAX);
+	engine->session.connections = state_get_unsigned(in, "connections", UINT64_MAX);
+	engine->session.lost = state_get_unsigned(in, "sessions_lost", UINT64_MAX);
+	engine->session.state = state_find_flag(in, "lost") ? STORE_LOST : STORE_SUSPENDED;
+	engine->session.suspended_ms = INT64_MIN;
 	if (state_has(in, "suspended_ms"))
-		engine->suspended_ms = state_get_number(in, "suspended_ms", 0, TIME_MAX_MS);
-	engine->timeout_ms = state_get_number(in, "timeout_ms", 0, INT32_MAX);
+		engine->session.suspended_ms = state_get_number(in, "suspended_ms", 0, TIME_MAX_MS);
+	engine->session.timeout_ms = state_get_number(in, "timeout_ms", 0, INT32_MAX);
 	engine_resume_lease(engine, state_get_number(in, "proven_ms", INT64_MIN, TIME_MAX_MS),
 			    state_find_flag(in, "doubtful"));
 	if (state_has(in, "setbacks"))
-		engine->setbacks = state_get_unsigned(in, "setbacks", UINT64_MAX);
+		engine->moratorium.setbacks = state_get_unsigned(in, "setbacks", UINT64_MAX);
 	if (state_has(in, "moratorium_ms"))
-		engine->moratorium_ms = state_get_number(in, "moratorium_ms", 0, TIME_MAX_MS);
-	engine->moratorium = state_find_flag(in, "set_back") ? STORE_SET_BACK : STORE_NEW_ROOT;
+		engine->moratorium.until_ms = state_get_number(in, "moratorium_ms", 0, TIME_MAX_MS);
+	engine->moratorium.why = state_find_flag(in, "set_back") ? STORE_SET_BACK : STORE_NEW_ROOT;
 	engine_mark(engine);
 	return result_of(restoring);
 }
@@ -288,7 +288,7 @@ static void restore_asked(struct restoring *restoring, struct wish *wish, const 
 	}
 	wish->asked = true;
 	wish->asked_ms = engine->now_ms;
-	engine->waiters++;
+	engine->count.waiters++;
 }
 
 /* The wish that the line tells of. Returns 0; or -EINVAL, -ENOMEM. */
@@ -403,10 +403,10 @@ static void restore_held(struct restoring *restoring, struct claim *claim)
 	const struct wish *wish = claim->wishes;
 
 	if (wish->owner == NULL) {
-		restoring->engine->kept++;
+		restoring->engine->count.kept++;
 		return;
 	}
-	restoring->engine->holders++;
+	restoring->engine->count.holders++;
 	if (wish->kind == LOCK_KIND_RECORD)
 		return;
 	claim->place.lock->held_flocks++;
@@ -423,8 +423,8 @@ static int restore_handoff(struct restoring *restoring, struct claim *claim)
 	struct handoff *handoff = claim->handoff;
 	struct engine *engine = restoring->engine;
 	handoff->number = state_get_unsigned(restoring->in, "lead", HANDOFFS_MAX);
-	if (handoff->number > engine->serials)
-		engine->serials = handoff->number;
+	if (handoff->number > engine->issued.serials)
+		engine->issued.serials = handoff->number;
 	handoff->contended = state_find_flag(restoring->in, "contended");
 	handoff->passed = state_find_number(restoring->in, "passed", 0, INT64_MAX);
 	return 0;
@@ -465,7 +465,7 @@ static int restore_claim(struct restoring *restoring)
 	if (claim == NULL)
 		return state_starve(in);
 	read_claim(restoring, claim);
-	engine->claims++;
+	engine->count.claims++;
 	struct owner *owner = read_whose(restoring);
 	if (state_has(in, "covers"))
 		restore_coverage(restoring, claim, owner);
@@ -480,7 +480,7 @@ static int restore_claim(struct restoring *restoring)
 		claim_free(claim);
 		return error != 0 ? error : -EINVAL;
 	}
-	claim->serial = ++engine->serials;
+	claim->serial = ++engine->issued.serials;
 	claim->place.lock->policy.recipe = (int64_t)restoring->recipe; /* as it is named */
 	put_into_list(restoring, claim);
 	if (claim->state == CLAIM_HELD)
@@ -558,6 +558,6 @@ int engine_restore(struct engine *engine, const struct engine_transfer *transfer
 	HASH_ITER (hh, engine->locks, lock, next) {
 		lock_free_if_unused(lock);
 	}
-	engine->owner_number = restoring.owner_number;
+	engine->issued.owner = restoring.owner_number;
 	return error;
 }

@@ -14,13 +14,13 @@ struct wish *wish_create(struct claim *claim, struct owner *owner, enum lock_kin
 {
 	struct engine *engine = claim->place.lock->engine;
 	size_t details_bytes = engine->events->details_bytes;
-	if (timers_reserve(&engine->timers, engine->wishes + 1) < 0)
+	if (timers_reserve(&engine->timers, engine->count.wishes + 1) < 0)
 		return NULL;
 	struct wish *wish = calloc(1, sizeof(*wish) + details_bytes);
 	if (wish == NULL)
 		return NULL;
 	wish->claim = claim;
-	wish->serial = ++engine->serials;
+	wish->serial = ++engine->issued.serials;
 	wish->kind = kind;
 	if (caller != NULL) {
 		wish->pid = caller->pid;
@@ -29,7 +29,7 @@ struct wish *wish_create(struct claim *claim, struct owner *owner, enum lock_kin
 			memcpy(wish_details(wish), caller->details, details_bytes);
 	}
 	DL_APPEND(claim->wishes, wish);
-	engine->wishes++;
+	engine->count.wishes++;
 	wish_set_owner(wish, owner);
 	return wish;
 }
@@ -43,7 +43,7 @@ void wish_free(struct wish *wish)
 	wish_set_owner(wish, NULL);
 	DL_DELETE(claim->wishes, wish);
 	engine_unmark(engine, &wish->item);
-	engine->wishes--;
+	engine->count.wishes--;
 	free(wish);
 }
 
@@ -88,11 +88,11 @@ void wish_ask(struct wish *wish, bool waits, void *cookie)
 	wish->waits = waits;
 	wish->cookie = cookie;
 	wish->grace = GRACE_NONE;
-	engine->waiters++;
+	engine->count.waiters++;
 	wish_mark(wish);
 	if (!waits)
 		limit_ms = lock->policy.try_limit_ms;
-	else if (engine->session != STORE_CONNECTED)
+	else if (engine->session.state != STORE_CONNECTED)
 		limit_ms = lock->policy.wait_limit_ms;
 	if (limit_ms == CONFIG_FOREVER)
 		wish_clear_timer(wish);
@@ -107,7 +107,7 @@ void wish_end(struct wish *wish)
 	if (!wish->asked)
 		return;
 	wish->asked = false;
-	wish_lock(wish)->engine->waiters--;
+	wish_lock(wish)->engine->count.waiters--;
 	wish_mark(wish);
 }
 
@@ -118,7 +118,7 @@ void wish_limit(struct wish *wish)
 
 	if (!wish->asked || !wish->waits)
 		return;
-	if (engine->session == STORE_CONNECTED)
+	if (engine->session.state == STORE_CONNECTED)
 		wish_clear_timer(wish);
 	else if (lock->policy.wait_limit_ms != CONFIG_FOREVER && wish->timer.place == 0)
 		wish_set_timer(wish, engine->now_ms + lock->policy.wait_limit_ms);
