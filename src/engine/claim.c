@@ -19,6 +19,7 @@
 #include "engine/queue.h"
 #include "engine/rival.h"
 #include "engine/save.h"
+#include "engine/state.h"
 #include "engine/wish.h"
 
 static struct range_set *create_ranges(struct range range)
@@ -45,9 +46,9 @@ bool claim_hand_on(struct claim *claim)
 	handoff->number = ++lock->engine->issued.serials;
 	claim->handoff = handoff;
 	if (claim->state == CLAIM_HELD)
-		DL_APPEND(lock->held_handoffs, handoff);
+		DL_APPEND(lock->handoffs.held, handoff);
 	else
-		DL_APPEND(lock->handoffs, handoff);
+		DL_APPEND(lock->handoffs.waiting, handoff);
 	return true;
 }
 
@@ -57,9 +58,9 @@ static void end_handoff(struct claim *claim)
 	if (claim->handoff == NULL)
 		return;
 	if (claim->state == CLAIM_HELD)
-		DL_DELETE(lock->held_handoffs, claim->handoff);
+		DL_DELETE(lock->handoffs.held, claim->handoff);
 	else
-		DL_DELETE(lock->handoffs, claim->handoff);
+		DL_DELETE(lock->handoffs.waiting, claim->handoff);
 	free(claim->handoff);
 	claim->handoff = NULL;
 	claim_mark(claim);
@@ -119,8 +120,8 @@ void claim_set_state(struct claim *claim, enum claim_state state)
 
 	assert(next_states[claim->state] & 1 << state);
 	if (claim->handoff != NULL && state == CLAIM_HELD && claim->state != CLAIM_HELD) {
-		DL_DELETE(lock->handoffs, claim->handoff);
-		DL_APPEND(lock->held_handoffs, claim->handoff);
+		DL_DELETE(lock->handoffs.waiting, claim->handoff);
+		DL_APPEND(lock->handoffs.held, claim->handoff);
 	}
 	if (claim->handoff != NULL && state == CLAIM_WAITING)
 		claim->handoff->asker = claim_owner(claim);
@@ -137,8 +138,8 @@ void claim_append_unplaced(struct claim *claim)
 	DL_APPEND(lock->unplaced, &claim->place);
 	if (claim->handoff == NULL)
 		return;
-	DL_DELETE(lock->handoffs, claim->handoff);
-	DL_APPEND(lock->handoffs, claim->handoff);
+	DL_DELETE(lock->handoffs.waiting, claim->handoff);
+	DL_APPEND(lock->handoffs.waiting, claim->handoff);
 }
 
 static void free_wishes(struct claim *claim)
@@ -276,7 +277,7 @@ bool claim_requeue(struct claim *claim)
 bool claim_needs_news(const struct claim *claim)
 {
 	const struct wish *asked = claim_first_asked(claim);
-	return claim->place.lock->foreign_in_queue > 0 &&
+	return claim->place.lock->in_queue.foreign > 0 &&
 	       (claim->place.parts.anchored || (asked != NULL && !asked->waits));
 }
 
@@ -288,8 +289,8 @@ static bool place_with_list(const struct claim *claim)
 {
 	const struct lock *lock = claim->place.lock;
 	if (!lock->known)
-		return !claim->wishes->waits || lock->placing_with_list == 0;
-	return lock->foreign_records_in_queue > 0 || claim_needs_news(claim);
+		return !claim->wishes->waits || lock->placing.with_list == 0;
+	return lock->in_queue.foreign_records > 0 || claim_needs_news(claim);
 }
 
 /* Whether the answer is to begin an attention: for one that will wait for another host's claim,
@@ -297,7 +298,7 @@ static bool place_with_list(const struct claim *claim)
 static bool place_attends(const struct claim *claim)
 {
 	const struct lock *lock = claim->place.lock;
-	return claim->sent && lock->duel && !lock->attended;
+	return claim->sent && lock->attention.duel && !lock->attention.expected;
 }
 
 void claim_place(struct claim *claim)
@@ -305,7 +306,7 @@ void claim_place(struct claim *claim)
 	struct lock *lock = claim->place.lock;
 	struct engine *engine = lock->engine;
 	if (claim->state != CLAIM_WANTED || claim->wishes == NULL ||
-	    lock->placing == engine->placing_max || engine->session.state != STORE_CONNECTED)
+	    lock->placing.count == engine->placing_max || engine->session.state != STORE_CONNECTED)
 		return;
 	if (numbers_hold_back(claim))
 		return;
@@ -323,13 +324,13 @@ void claim_place(struct claim *claim)
 	/* As good as a heartbeat, while there is nothing else that one would show to stand. */
 	if (engine->count.claims == 1 && claim->handoff == NULL && engine->lockfiles == NULL)
 		engine_defer_beat(engine);
-	lock->placing++;
-	lock->placing_with_list += claim->sent;
+	lock->placing.count++;
+	lock->placing.with_list += claim->sent;
 	if (place_attends(claim)) {
-		lock->attended = true;
-		lock->attender = claim;
+		lock->attention.expected = true;
+		lock->attention.claim = claim;
 	}
-	engine_place(claim, data, claim->sent, lock->attender == claim);
+	engine_place(claim, data, claim->sent, lock->attention.claim == claim);
 	free(data);
 }
 

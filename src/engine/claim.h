@@ -26,7 +26,13 @@ struct claim;
 struct lock;
 struct place;
 
-/* The numbers that the engine has given so far. */
+/* Of a lock: place() under way. */
+struct placing {
+	size_t count;	  /* engine->placing_max at most */
+	size_t with_list; /* those that will bring the queue along */
+};
+
+/* Of the engine: the numbers that it has given so far. */
 struct issued {
 	uint64_t session; /* of claim ids */
 	uint32_t claim;

@@ -207,7 +207,7 @@ static void weaken_flocks(const struct records *records)
 static void judge_anchored(const struct owner *owner)
 {
 	struct claim *claim;
-	if (owner->lock->anchored_in_queue == 0)
+	if (owner->lock->in_queue.anchored == 0)
 		return;
 	CLAIMS_FOREACH (owner->lock->queue.first, claim) {
 		if (claim->place.parts.anchored && owners_same_side(claim_owner(claim), owner))
@@ -223,7 +223,7 @@ void coverage_release(const struct records *records)
 	if (records->held.count == 0)
 		judge_anchored(&records->owner);
 	/* Somebody may have waited for the process, for whom others can give way now. */
-	if (lock->cycle_expected)
+	if (lock->seeking.cycle_expected)
 		queue_look_for_cycles(lock);
 }
 

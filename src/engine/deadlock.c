@@ -407,7 +407,7 @@ static enum cycle close_cycle(struct claim *claim, const struct claim *last,
 {
 	struct search search = begin_search(claim, last, process, firm_only);
 	bool found = reaches(&search, &claim->place);
-	claim->place.lock->cycle_expected |= found || search.unknown;
+	claim->place.lock->seeking.cycle_expected |= found || search.unknown;
 	if (!found)
 		return CYCLE_NONE;
 	return search.unsure ? CYCLE_UNSURE : CYCLE;
@@ -486,7 +486,7 @@ static struct place *find_who_yields(struct claim *claim, const struct claim *la
 		struct place *place = met.places[i];
 		struct place *obstacle =
 			goes_first(place, freed) ? find_obstacle(&cycle, place) : NULL;
-		place->lock->cycle_expected = true;
+		place->lock->seeking.cycle_expected = true;
 		if (obstacle == NULL)
 			continue;
 		freed = place;
@@ -525,11 +525,11 @@ static bool is_confirmed(const struct claim *claim)
 
 	if (coverage == NULL)
 		return true;
-	if (coverage->cycle_list > lock->lists_done)
+	if (coverage->cycle_list > lock->listing.done)
 		return false; /* is about to be confirmed */
 	if (coverage->cycle_ms == 0)
 		coverage->cycle_ms = lock->engine->now_ms + lock->policy.linger_ms;
-	if (coverage->cycle_ms > lock->engine->now_ms && lock->foreign_in_queue > 0) {
+	if (coverage->cycle_ms > lock->engine->now_ms && lock->in_queue.foreign > 0) {
 		engine_retry_in(lock->engine, coverage->cycle_ms - lock->engine->now_ms);
 		return false;
 	}
@@ -605,7 +605,7 @@ static bool look(struct claim *claim, const struct process *process)
 	seek_begin(engine);
 	refused = look_for_cycle(claim, process);
 	/* It is looked for again whenever a claim goes. */
-	claim->place.lock->cycle_expected |= seek_is_given_up(engine);
+	claim->place.lock->seeking.cycle_expected |= seek_is_given_up(engine);
 	return refused;
 }
 

@@ -224,7 +224,7 @@ int64_t engine_deadline(const struct engine *engine)
 /* Else only something that cannot be undone, or a delay, keeps it. */
 static bool is_in_use(const struct lock *lock)
 {
-	return lock->owners > 0 || lock->unplaced != NULL || lock->own_in_queue > 0;
+	return lock->owners > 0 || lock->unplaced != NULL || lock->in_queue.own > 0;
 }
 
 struct lock *lock_open(struct engine *engine, const char *path, const struct lock_policy *policy)
@@ -425,7 +425,7 @@ int engine_clear(struct engine *engine, const char *path, const struct lock_poli
 
 	if (lock == NULL)
 		return -ENOMEM;
-	lock->orphans_list = lock_list_anew(lock);
+	lock->losses.orphans_list = lock_list_anew(lock);
 	return 0;
 }
 

@@ -39,12 +39,13 @@
 #include "engine/outbox.h"
 #include "engine/queue.h"
 #include "engine/save.h"
+#include "engine/state.h"
 #include "engine/wish.h"
 
 bool lock_hands_on(const struct lock *lock)
 {
 	return (lock->policy.handoff > 0 || lock->policy.keep_ms > 0) && lock->records == NULL &&
-	       lock->records_in_queue == 0;
+	       lock->in_queue.records == 0;
 }
 
 /* Whether another host's claim waits behind this one for it, as far as is known. Where claims are
@@ -52,9 +53,9 @@ bool lock_hands_on(const struct lock *lock)
 static bool is_wanted(const struct claim *claim)
 {
 	const struct rival *behind;
-	if (claim->place.lock->worn)
+	if (claim->place.lock->numbers.worn)
 		return true;
-	if (claim->place.lock->foreign_in_queue == 0)
+	if (claim->place.lock->in_queue.foreign == 0)
 		return false;
 	RIVALS_FOREACH (claim->place.next, behind) {
 		if (claims_conflict(&behind->place, &claim->place))
@@ -67,7 +68,7 @@ static bool is_wanted(const struct claim *claim)
 static bool is_awaited(const struct claim *claim)
 {
 	const struct handoff *handoff;
-	DL_FOREACH (claim->place.lock->handoffs, handoff) {
+	DL_FOREACH (claim->place.lock->handoffs.waiting, handoff) {
 		if (claims_conflict(&handoff->claim->place, &claim->place))
 			return true;
 	}
@@ -253,7 +254,7 @@ void claim_go_on(struct claim *claim)
 void handoffs_settle(struct lock *lock)
 {
 	struct handoff *handoff, *next;
-	DL_FOREACH_SAFE (lock->held_handoffs, handoff, next) {
+	DL_FOREACH_SAFE (lock->handoffs.held, handoff, next) {
 		go_on(handoff->claim);
 	}
 	attend(lock);
@@ -288,8 +289,9 @@ static struct claim *find(const struct lock *lock, enum claim_mode mode, bool wa
 			  const struct engine_caller *caller)
 {
 	const struct handoff *handoff;
-	const struct handoff *last = lock->handoffs != NULL ? lock->handoffs : lock->held_handoffs;
-	DL_FOREACH (lock->held_handoffs, handoff) {
+	const struct handoff *last =
+		lock->handoffs.waiting != NULL ? lock->handoffs.waiting : lock->handoffs.held;
+	DL_FOREACH (lock->handoffs.held, handoff) {
 		struct claim *claim = handoff->claim;
 		if (claim_is_kept(claim) && claim->wishes->next == NULL && !is_awaited(claim) &&
 		    claim->place.parts.mode == mode && claim->wishes->uid == caller->uid)

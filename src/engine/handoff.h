@@ -5,7 +5,18 @@
 #ifndef DLOCKFS_ENGINE_HANDOFF_H
 #define DLOCKFS_ENGINE_HANDOFF_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+
+#include "engine/engine.h"
+
+struct claim;
+struct lock;
+
+/* Of a lock. */
+struct handoffs {
+	struct handoff *waiting; /* of claims not HELD, in the order of asking */
+	struct handoff *held;
+};
 
 /* Whether claims of flock and open are handed on from one wish to the next. */
 bool lock_hands_on(const struct lock *lock);

@@ -77,7 +77,7 @@ static void place_next(struct lock *lock)
 static void place_held_back(struct lock *lock, bool were_worn)
 {
 	struct claim *claim, *next;
-	if (lock->worn || !were_worn)
+	if (lock->numbers.worn || !were_worn)
 		return;
 	CLAIMS_FOREACH_SAFE (lock->unplaced, claim, next) {
 		claim_place(claim);
@@ -89,10 +89,10 @@ static void place_held_back(struct lock *lock, bool were_worn)
 static void note_attention(struct claim *claim, bool is_listed)
 {
 	struct lock *lock = claim->place.lock;
-	if (lock->attender != claim)
+	if (lock->attention.claim != claim)
 		return;
-	lock->attender = NULL;
-	lock->attended = lock->unchanged = is_listed;
+	lock->attention.claim = NULL;
+	lock->attention.expected = lock->attention.unchanged = is_listed;
 }
 
 static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
@@ -101,9 +101,9 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	struct engine *engine = context;
 	struct claim *claim = tag;
 	struct lock *lock = claim->place.lock;
-	bool were_worn = lock->worn;
+	bool were_worn = lock->numbers.worn;
 
-	lock->placing_with_list -= claim->sent;
+	lock->placing.with_list -= claim->sent;
 	note_attention(claim, error == 0 && entries != NULL);
 	if (error != 0) {
 		place_failed(claim, error);
@@ -125,13 +125,14 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 			claim_withdraw(claim);
 		if (entries != NULL) {
 			queue_merge(lock, entries, count);
-			lock->duel = count == 2 && lock->foreign_in_queue == 1;
+			lock->attention.duel = count == 2 && lock->in_queue.foreign == 1;
 		} else if (!adjacent) {
 			lock_list(lock);
 		}
 		handoffs_settle(lock);
 	}
-	lock->placing--; /* not before: who asks meanwhile comes behind those that had to wait */
+	lock->placing
+		.count--; /* not before: who asks meanwhile comes behind those that had to wait */
 	place_next(lock);
 	place_held_back(lock, were_worn);
 	lock_finish(lock);
@@ -162,12 +163,12 @@ static void refresh(struct lock *lock)
 {
 	struct claim *claim;
 	CLAIMS_FOREACH (lock->queue.first, claim) {
-		if (claim_cycle_list(claim) > 0 && claim_cycle_list(claim) <= lock->lists_done)
+		if (claim_cycle_list(claim) > 0 && claim_cycle_list(claim) <= lock->listing.done)
 			queue_judge(claim);
 		/* What the lock was not sure of. */
 		if (claim->state == CLAIM_WAITING && claim->place.blocker == NULL)
 			queue_judge(claim);
-		if (claim->list_wanted == 0 || claim->list_wanted > lock->lists_done)
+		if (claim->list_wanted == 0 || claim->list_wanted > lock->listing.done)
 			continue;
 		claim->list_wanted = 0;
 		claim->fresh = !claim->data.amended && !claim->data.amending;
@@ -190,27 +191,27 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	struct engine *engine = context;
 	struct lock *lock = tag;
 
-	lock->listing = false;
-	if (error != 0 && lock->attending)
-		lock->attended = false;
+	lock->listing.under_way = false;
+	if (error != 0 && lock->attention.asked)
+		lock->attention.expected = false;
 	if (error != 0) {
 		if (lock_needs_list(lock))
 			lock_retry_after(lock, "list of claims", error);
 	} else {
-		bool were_worn = lock->worn;
-		lock->lists_done = lock->lists_sent;
+		bool were_worn = lock->numbers.worn;
+		lock->listing.done = lock->listing.sent;
 		queue_merge(lock, entries, count);
-		if (lock->synced) {
-			lock->taken_over = false;
+		if (lock->listing.synced) {
+			lock->doubts.taken_over = false;
 			resolve_uncertain(lock);
 		}
 		refresh(lock);
 		place_held_back(lock, were_worn);
-		if (lock->worn)
+		if (lock->numbers.worn)
 			refuse_held_back(lock, entries, count);
-		if (lock->missing)
+		if (lock->doubts.missing)
 			engine_hurry_beat(engine); /* there may be more of them */
-		lock->missing = false;
+		lock->doubts.missing = false;
 		handoffs_settle(lock);
 		if (lock_needs_list(lock))
 			lock_list(lock);
@@ -225,8 +226,8 @@ static void end_attention(struct lock *lock)
 {
 	struct claim *claim;
 
-	lock->attended = lock->unchanged = false;
-	lock->attender = NULL;
+	lock->attention.expected = lock->attention.unchanged = false;
+	lock->attention.claim = NULL;
 	CLAIMS_FOREACH (lock->queue.first, claim) {
 		if (claim->state == CLAIM_WAITING && claim->rivaled && !claim->overseen)
 			queue_judge(claim);
@@ -288,7 +289,7 @@ static void note_read(struct rival *rival, const char *text, uint32_t version)
 		log_lock_error(lock->path, "out of memory to read claim %s", rival->name);
 		return; /* it covers what its name says, until it says something else */
 	}
-	lock->read_since = true;
+	lock->listing.read_since = true;
 	queue_weaken(&rival->place);
 	queue_look_for_cycles(lock);
 }
@@ -438,7 +439,7 @@ static void on_watched(void *context, void *tag, int error)
 		queue_judge_all(lock);
 	} else if (error == 0 || error == -ENXIO) {
 		if (error == 0 && may_be_downgraded(rival))
-			lock->list_wanted = lock_list_anew(lock);
+			lock->listing.wanted = lock_list_anew(lock);
 		delay_look(lock);
 		end_rival(rival);
 	} else if (rival->place.blocked != NULL || rival->place.parts.record) {

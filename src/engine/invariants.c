@@ -40,7 +40,7 @@ static bool goes_before(const struct claim *claim, const struct place *place)
 	const struct rival *rival = rival_of(place);
 	if (claim->state == CLAIM_HELD && rival != NULL)
 		return place_has_precedence(&claim->place, place) || place->requeue ||
-		       (place->lock->records_in_queue > 0 &&
+		       (place->lock->in_queue.records > 0 &&
 			(rival->known < KNOWN || rival->orphan));
 	if (claim->state == CLAIM_HELD && claim_coverage(claim) == NULL &&
 	    owners_same_side(claim_owner(claim), claim_side(front)))
@@ -170,12 +170,12 @@ static void check_wishes(const struct claim *claim, struct books *books)
 static void check_handoffs(const struct lock *lock)
 {
 	const struct handoff *handoff;
-	DL_FOREACH (lock->handoffs, handoff) {
+	DL_FOREACH (lock->handoffs.waiting, handoff) {
 		require(handoff->claim->handoff == handoff && handoff->claim->state != CLAIM_HELD &&
 				handoff->claim->wishes != NULL,
 			handoff->claim, "a claim that is handed on is in the list of its state");
 	}
-	DL_FOREACH (lock->held_handoffs, handoff) {
+	DL_FOREACH (lock->handoffs.held, handoff) {
 		require(handoff->claim->handoff == handoff && handoff->claim->state == CLAIM_HELD,
 			handoff->claim, "a claim that is handed on is in the list of its state");
 	}
@@ -204,7 +204,7 @@ static void check_lock(const struct lock *lock, struct books *books)
 	}
 	books->claims += own;
 	if (lock->queue.first != NULL)
-		require_place(own + lock->tests_count == lock->own_in_queue, lock->queue.first,
+		require_place(own + lock->in_queue.tests == lock->in_queue.own, lock->queue.first,
 			      "own claims are counted");
 	CLAIMS_FOREACH (lock->unplaced, claim) {
 		placing += claim->state == CLAIM_PLACING;
@@ -213,14 +213,14 @@ static void check_lock(const struct lock *lock, struct books *books)
 			claim, "is in the list of its state");
 		require(claim->state != CLAIM_WANTED || claim->wishes == NULL ||
 				lock->engine->session.state != STORE_CONNECTED ||
-				lock->placing == lock->engine->placing_max || lock->put_off ||
-				lock->worn,
+				lock->placing.count == lock->engine->placing_max ||
+				lock->numbers.put_off || lock->numbers.worn,
 			claim, "is sent as soon as it may be");
 		check_wishes(claim, books);
 		books->claims += 1;
 	}
 	if (lock->unplaced != NULL)
-		require(placing == lock->placing, claim_of(lock->unplaced),
+		require(placing == lock->placing.count, claim_of(lock->unplaced),
 			"those under way are counted");
 	check_handoffs(lock);
 	CLAIMS_FOREACH (lock->leaving, claim) {
@@ -232,8 +232,8 @@ static void check_lock(const struct lock *lock, struct books *books)
 			claim, "a withdrawal is under way or will be");
 		books->claims += 1;
 	}
-	books->waiters += lock->tests_count;
-	books->tests += lock->tests_count;
+	books->waiters += lock->in_queue.tests;
+	books->tests += lock->in_queue.tests;
 	RIVALS_FOREACH (lock->watched, rival) {
 		require_place((rival->sent || rival->amending || rival->orphan) && !rival->overseer,
 			      &rival->place,

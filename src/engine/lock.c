@@ -14,6 +14,7 @@
 #include "engine/moratorium.h"
 #include "engine/outbox.h"
 #include "engine/save.h"
+#include "engine/state.h"
 
 void engine_retry_in(struct engine *engine, int64_t delay_ms)
 {
@@ -70,9 +71,9 @@ void lock_retry_after(struct lock *lock, const char *what, int error)
 bool handoffs_want_attention(const struct lock *lock)
 {
 	const struct handoff *handoff;
-	if (lock->attended)
+	if (lock->attention.expected)
 		return false;
-	DL_FOREACH (lock->held_handoffs, handoff) {
+	DL_FOREACH (lock->handoffs.held, handoff) {
 		const struct claim *claim = handoff->claim;
 		/* With others of this host behind it, it will not be kept. */
 		bool may_be_kept = lock->policy.keep_ms > 0 && claim->place.blocked == NULL;
@@ -95,30 +96,31 @@ bool lock_has_uncertain(const struct lock *lock)
 void lock_list(struct lock *lock)
 {
 	struct engine *engine = lock->engine;
-	if (lock->listing || engine->session.state != STORE_CONNECTED)
+	if (lock->listing.under_way || engine->session.state != STORE_CONNECTED)
 		return;
-	lock->listing = true;
-	lock->read_since = false;
+	lock->listing.under_way = true;
+	lock->listing.read_since = false;
 	/* To look for a claim after the connection broke takes a server that is not behind.
 	 * Everything else that a list is for comes after something that this session was told; but
 	 * the client of a process that took over was told nothing yet. */
-	lock->synced = lock->taken_over || lock_has_uncertain(lock) || lock->tests != NULL;
-	lock->lists_sent++;
-	lock->attending = handoffs_want_attention(lock);
-	lock->attended |= lock->attending;
-	engine_list(lock, lock->synced, lock->attending);
+	lock->listing.synced =
+		lock->doubts.taken_over || lock_has_uncertain(lock) || lock->tests != NULL;
+	lock->listing.sent++;
+	lock->attention.asked = handoffs_want_attention(lock);
+	lock->attention.expected |= lock->attention.asked;
+	engine_list(lock, lock->listing.synced, lock->attention.asked);
 }
 
 uint64_t lock_list_anew(struct lock *lock)
 {
-	uint64_t number = lock->lists_sent + 1;
+	uint64_t number = lock->listing.sent + 1;
 	lock_list(lock);
 	return number;
 }
 
 bool lock_is_sure(const struct lock *lock)
 {
-	return lock->list_wanted <= lock->lists_done && lock->broken == 0;
+	return lock->listing.wanted <= lock->listing.done && lock->losses.broken == 0;
 }
 
 /* In parts of the session's timeout: how soon a host that is connected hears that its lease is
@@ -132,7 +134,7 @@ void lock_begin_moratorium(struct lock *lock)
 	lock->moratorium_ms = lock->engine->now_ms + timeout_ms / SIGNS_IN_TIMEOUT +
 			      timeout_ms / TELLINGS_IN_TIMEOUT;
 	lock_mark(lock);
-	lock->list_wanted = lock_list_anew(lock);
+	lock->listing.wanted = lock_list_anew(lock);
 }
 
 bool lock_in_moratorium(const struct lock *lock)
@@ -166,11 +168,11 @@ void lock_free_if_unused(struct lock *lock)
 {
 	if (lock->owners > 0 || lock->unplaced != NULL || lock->queue.first != NULL ||
 	    lock->leaving != NULL || lock->watched != NULL || lock->overseers != NULL ||
-	    lock->tests != NULL || lock->proofs != NULL || lock->listing || lock->attended ||
-	    lock->worn || lock->orphans_list != 0)
+	    lock->tests != NULL || lock->proofs != NULL || lock->listing.under_way ||
+	    lock->attention.expected || lock->numbers.worn || lock->losses.orphans_list != 0)
 		return;
-	if (lock->seeking_prev != NULL)
-		DL_DELETE2(lock->engine->searches.wanted, lock, seeking_prev, seeking_next);
+	if (lock->seeking.prev != NULL)
+		DL_DELETE2(lock->engine->searches.wanted, lock, seeking.prev, seeking.next);
 	HASH_DEL(lock->engine->locks, lock);
 	engine_unmark(lock->engine, &lock->item);
 	free(lock);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "engine/outbox.h"
 #include "engine/save.h"
+#include "engine/state.h"
 
 void engine_begin_moratorium(struct engine *engine, enum store_moratorium why, int64_t until_ms)
 {

@@ -38,6 +38,7 @@
 #include "engine/outbox.h"
 #include "engine/rival.h"
 #include "engine/save.h"
+#include "engine/state.h"
 
 /* The number of the latest grant to the open file, or to a process that has locked through it. */
 static uint64_t latest_grant(const struct owner *file)
@@ -305,7 +306,7 @@ void proofs_resume(struct lock *lock)
 {
 	struct proof *proof, *next;
 	DL_FOREACH_SAFE (lock->proofs, proof, next) {
-		if (proof->under_way == 0 && proof->list_wanted <= lock->lists_done)
+		if (proof->under_way == 0 && proof->list_wanted <= lock->listing.done)
 			send(proof);
 	}
 }
@@ -314,7 +315,7 @@ bool proofs_need_list(const struct lock *lock)
 {
 	const struct proof *proof;
 	DL_FOREACH (lock->proofs, proof) {
-		if (proof->list_wanted > lock->lists_done)
+		if (proof->list_wanted > lock->listing.done)
 			return true;
 	}
 	return false;

@@ -5,7 +5,33 @@
 #ifndef DLOCKFS_ENGINE_QUEUE_H
 #define DLOCKFS_ENGINE_QUEUE_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct claim;
+struct lock;
+struct place;
+struct rival;
+
+/* Of a lock: how many stand in its queue. */
+struct queue_counts {
+	size_t own;   /* claims of ours, and tests: what the queue is kept for */
+	size_t tests; /* those alone */
+	size_t foreign;
+	size_t foreign_records; /* of record locks among them */
+	size_t records;		/* anybody's of record locks, or with an anchor */
+	size_t anchored;	/* anybody's with an anchor */
+};
+
+/* Of a lock: its part in the searches for cycles (seek.h). */
+struct seeking {
+	bool cycle_expected; /* there may be a cycle, but not all of it is known, or it could not be
+				broken yet: it is looked for again whenever a claim goes */
+	uint32_t looks;	     /* so often all of its claims were to be looked at because of that */
+	int64_t sought;	     /* the order of the latest claim that was looked at there */
+	struct lock *prev, *next; /* in engine->searches.wanted; NULL: it is not */
+};
 
 /* Whether a claim is to wait for one that stands behind it: that has precedence, or is held: a
  * flock through the same open file, which others have locked under, or which was handed over. */

@@ -304,8 +304,8 @@ void engine_save(const struct engine *engine, const struct engine_transfer *tran
 		save_list(lock->queue.first, transfer, out);
 		save_list(lock->unplaced, transfer, out);
 		save_list(lock->leaving, transfer, out);
-		save_wishes(lock->handoffs, transfer, out);
-		save_wishes(lock->held_handoffs, transfer, out);
+		save_wishes(lock->handoffs.waiting, transfer, out);
+		save_wishes(lock->handoffs.held, transfer, out);
 	}
 	lockfiles_save(engine, out);
 }

@@ -5,6 +5,7 @@
 #include "engine/seek.h"
 
 #include "engine/queue.h"
+#include "engine/state.h"
 
 /* How many steps all searches may take in so many milliseconds, and one of them. A step is a pair
  * of ranges that is compared, as a rule: a few nanoseconds. */
@@ -48,7 +49,7 @@ struct claim *engine_next_seeker(struct engine *engine)
 	while (claim == NULL && engine->searches.wanted != NULL && seek_may_begin(engine)) {
 		struct lock *lock = engine->searches.wanted;
 		/* To find it, and what blocks it. */
-		seek_take(engine, 1 + lock->own_in_queue + lock->foreign_in_queue);
+		seek_take(engine, 1 + lock->in_queue.own + lock->in_queue.foreign);
 		claim = queue_next_seeker(lock);
 	}
 	return claim;

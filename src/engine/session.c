@@ -34,6 +34,7 @@
 #include "engine/queue.h"
 #include "engine/rival.h"
 #include "engine/save.h"
+#include "engine/state.h"
 #include "engine/steer.h"
 #include "engine/test.h"
 #include "engine/wish.h"
@@ -69,12 +70,12 @@ static void lose_session(struct lock *lock)
 	char words[CLAIM_DATA_WHO_BYTES];
 
 	lock->unplaced = NULL;
-	lock->listing = lock->attended = lock->unchanged = false;
-	lock->attender = NULL;
-	lock->placing = lock->placing_with_list = 0;
-	lock->missing = lock->taken_over = false;
-	lock->list_wanted = 0;
-	lock->broken = 0;
+	lock->listing.under_way = lock->attention.expected = lock->attention.unchanged = false;
+	lock->attention.claim = NULL;
+	lock->placing.count = lock->placing.with_list = 0;
+	lock->doubts.missing = lock->doubts.taken_over = false;
+	lock->listing.wanted = 0;
+	lock->losses.broken = 0;
 	delay_lose_session(lock);
 	proofs_forget_sent(lock);
 	forget_amendments(lock->leaving);
@@ -83,7 +84,7 @@ static void lose_session(struct lock *lock)
 	places_free(&lock->leaving);
 	/* In the queue's order first, then in the order of asking: that is how they will queue
 	 * anew. */
-	lock->own_in_queue++;
+	lock->in_queue.own++;
 	CLAIMS_FOREACH_SAFE (lock->queue.first, claim, next) {
 		queue_remove(&claim->place);
 		if (claim->state == CLAIM_HELD)
@@ -91,9 +92,9 @@ static void lose_session(struct lock *lock)
 		else
 			DL_APPEND(lock->unplaced, &claim->place);
 	}
-	lock->own_in_queue = lock->tests_count;
-	lock->foreign_in_queue = lock->foreign_records_in_queue = 0;
-	lock->records_in_queue = lock->anchored_in_queue = 0;
+	lock->in_queue.own = lock->in_queue.tests;
+	lock->in_queue.foreign = lock->in_queue.foreign_records = 0;
+	lock->in_queue.records = lock->in_queue.anchored = 0;
 	lock->queue.found = NULL;
 	places_free(&lock->queue.first);
 	places_free(&lock->watched);
@@ -198,7 +199,7 @@ static void change_session(struct engine *engine, enum store_session session)
 		engine->barred = false;
 	HASH_ITER (hh, engine->locks, lock, next) {
 		if (session == STORE_CONNECTED) {
-			lock->unseen = lock->own_in_queue > 0;
+			lock->doubts.unseen = lock->in_queue.own > 0;
 			lock_resume(lock);
 		}
 		limit_waits(lock);
@@ -373,7 +374,7 @@ void engine_beaten(struct engine *engine, int error, const char *missing)
 	if (error == -ENOENT && !lockfile_missed(engine, missing))
 		lock = lock_find(engine, missing);
 	if (lock != NULL) {
-		lock->missing = true;
+		lock->doubts.missing = true;
 		lock_list(lock);
 	}
 }
@@ -436,16 +437,16 @@ uint64_t claim_cycle_list(const struct claim *claim)
 bool lock_needs_list(const struct lock *lock)
 {
 	const struct claim *claim;
-	if (lock->list_wanted > lock->lists_done && lock->own_in_queue > 0)
+	if (lock->listing.wanted > lock->listing.done && lock->in_queue.own > 0)
 		return true;
 	if (lock_has_uncertain(lock))
 		return true;
 	CLAIMS_FOREACH (lock->queue.first, claim) {
-		if (claim->state == CLAIM_QUEUED || claim->list_wanted > lock->lists_done ||
-		    claim_cycle_list(claim) > lock->lists_done)
+		if (claim->state == CLAIM_QUEUED || claim->list_wanted > lock->listing.done ||
+		    claim_cycle_list(claim) > lock->listing.done)
 			return true;
 	}
-	return lock->missing || tests_need_list(lock) || proofs_need_list(lock) ||
+	return lock->doubts.missing || tests_need_list(lock) || proofs_need_list(lock) ||
 	       handoffs_want_attention(lock) || numbers_need_list(lock);
 }
 
@@ -464,7 +465,7 @@ void lock_resume(struct lock *lock)
 {
 	struct claim *claim, *next;
 	struct place *place;
-	lock->put_off = false;
+	lock->numbers.put_off = false;
 	CLAIMS_FOREACH_SAFE (lock->leaving, claim, next) {
 		claim_withdraw(claim);
 	}

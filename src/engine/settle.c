@@ -91,7 +91,7 @@ static bool has_looked(const struct claim *reader)
 static struct place *find_blocker(const struct claim *claim)
 {
 	const struct lock *lock = claim->place.lock;
-	bool only = lock->records == NULL && lock->records_in_queue == 0 && is_only_claim(claim);
+	bool only = lock->records == NULL && lock->in_queue.records == 0 && is_only_claim(claim);
 	struct place *front, *behind;
 
 	for (front = in_front(&claim->place); front != NULL; front = in_front(front)) {
@@ -106,7 +106,7 @@ static struct place *find_blocker(const struct claim *claim)
 			return own->state == CLAIM_HELD ? NULL : front->blocker;
 	}
 	/* As claim_is_behind() has it: nobody behind has precedence, or is held by flock. */
-	if (lock->anchored_in_queue == 0 && lock->held_flocks == 0)
+	if (lock->in_queue.anchored == 0 && lock->held_flocks == 0)
 		return NULL;
 	behind = claim->place.next;
 	while (behind != NULL && !claim_is_behind(claim, behind))
@@ -152,8 +152,8 @@ static bool may_let_pass(const struct rival *rival, const struct claim *claim)
  * these. Asks for a list. */
 static bool is_seen(struct lock *lock)
 {
-	if (lock->unseen && lock_is_sure(lock))
-		lock->list_wanted = lock_list_anew(lock);
+	if (lock->doubts.unseen && lock_is_sure(lock))
+		lock->listing.wanted = lock_list_anew(lock);
 	return lock_is_sure(lock) && !lock_in_moratorium(lock) && !lock_has_ends_to_hear(lock);
 }
 
@@ -162,7 +162,7 @@ static bool is_seen(struct lock *lock)
  * would have been told before. Else asks for a list. */
 static bool is_shown(struct claim *claim)
 {
-	bool watched = claim->shown || claim->place.lock->unchanged;
+	bool watched = claim->shown || claim->place.lock->attention.unchanged;
 	if (!claim->rivaled || claim->fresh || (watched && claim->list_wanted == 0))
 		return true;
 	if (claim->list_wanted == 0)
@@ -256,7 +256,7 @@ static bool is_refused(struct claim *claim, const struct place *blocker)
  * stands at all is not answered yet, and if it does not, a list costs the same. */
 static bool needs_no_oversight(const struct claim *claim, const struct rival *rival)
 {
-	return claim->place.lock->unchanged || (rival->sent && rival->known == KNOWN_NOT);
+	return claim->place.lock->attention.unchanged || (rival->sent && rival->known == KNOWN_NOT);
 }
 
 static void settle_blocked(struct claim *claim, struct place *blocker)
@@ -353,7 +353,7 @@ static void judge(struct claim *claim)
 	if (is_refused_by_number(claim) || is_queued_again(claim))
 		return;
 	blocker = find_blocker(claim);
-	if (!claim->careful && claim->place.lock->foreign_records_in_queue > 0) {
+	if (!claim->careful && claim->place.lock->in_queue.foreign_records > 0) {
 		claim->careful = true;
 		claim_mark(claim);
 	}

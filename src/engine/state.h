@@ -86,10 +86,15 @@
 #include "base/timers.h"
 #include "engine/claim.h"
 #include "engine/decisions.h"
+#include "engine/delay.h"
 #include "engine/engine.h"
+#include "engine/handoff.h"
+#include "engine/lock.h"
 #include "engine/moratorium.h"
+#include "engine/numbers.h"
 #include "engine/place.h"
 #include "engine/proof.h"
+#include "engine/queue.h"
 #include "engine/round_trip.h"
 #include "engine/seek.h"
 #include "engine/session.h"
@@ -427,19 +432,10 @@ struct lock {
 	struct place *overseers; /* watches of claims of ours */
 	struct test *tests;
 	struct proof *proofs; /* undecided, or with prove() under way */
-	size_t own_in_queue;  /* claims of ours and tests: what the queue is kept for */
-	size_t tests_count;
-	size_t foreign_in_queue;
-	size_t foreign_records_in_queue; /* of record locks among them */
-	size_t records_in_queue;	 /* anybody's of record locks, or with an anchor */
-	size_t anchored_in_queue;	 /* anybody's with an anchor */
-	struct handoff *handoffs;	 /* of claims not HELD, in the order of asking */
-	struct handoff *held_handoffs;
-	bool mixed;	/* the log has told of claims of another recipe */
-	bool attended;	/* on_changed() will tell of the next change of the queue; */
-	bool unchanged; /* and would have told of every one since a list that is known */
-	bool duel; /* the latest list that came with a claim had one rival's besides, and no more */
-	const struct claim *attender; /* whose place() asks for on_changed(); or NULL */
+	struct queue_counts in_queue;
+	struct handoffs handoffs;
+	bool mixed; /* the log has told of claims of another recipe */
+	struct attention attention;
 	struct records *records;
 	size_t ranges;	    /* held by processes of this host */
 	size_t held_flocks; /* claims of flock or open that are HELD */
@@ -449,40 +445,14 @@ struct lock {
 	 * empty queue's orders may restart). */
 	bool known;
 	int64_t known_to;
-	size_t placing;		  /* place() under way, engine->placing_max at most */
-	size_t placing_with_list; /* those that will bring the queue along */
+	struct doubts doubts;
 
-	uint64_t list_wanted;	 /* nothing is granted before that list; 0: there was none */
-	int64_t moratorium_ms;	 /* nor before that time (moratorium.h) */
-	size_t broken;		 /* claims; nor before these have left */
-	uint64_t orphans_list;	 /* the list that will show what lost holders have left, once */
-	uint64_t former_session; /* of claim ids: the latest that was lost with a claim of ours that
-				    may leave an orphan; 0: none was */
-
-	bool worn; /* a late order stands there, as far as is known: new claims are held back */
-	int64_t late_order;    /* the latest one that was seen, while it is worn; 0: none was yet */
-	int64_t worn_since_ms; /* since then it is */
-	size_t listed;	       /* in the latest list: claims and orphans, */
-	size_t listed_orphans; /* and how many of them were orphans */
-	bool spent;	       /* the last one does */
-	bool put_off;	       /* the store takes none for the moment */
-
-	/* There may be a cycle, but not all of it is known, or it could not be broken yet: it is
-	 * looked for again whenever a claim goes. */
-	bool cycle_expected;
-	uint32_t looks; /* so often all of its claims were to be looked at because of that */
-	struct lock *seeking_prev, *seeking_next; /* in engine->seeking; NULL: it is not */
-	int64_t sought; /* the order of the latest claim that was looked at there */
-
-	bool missing;	 /* one of our claims is gone: which, the next list shows */
-	bool taken_over; /* from another process: a server may know less of it than we do */
-	bool unseen;	/* the store has not listed it since it is connected: with what was in front
-			   of a claim of ours, that may be gone too */
-	bool listing;	/* a list() is under way, */
-	bool attending; /* which asks for on_changed(), */
-	bool synced;	/* which shows everything that happened before it was sent */
-	uint64_t lists_sent, lists_done;
-	bool read_since; /* the latest one was sent: data of a rival */
+	struct placing placing;
+	struct listing listing;
+	int64_t moratorium_ms; /* nothing is granted before that time (moratorium.h) */
+	struct losses losses;
+	struct numbers numbers;
+	struct seeking seeking;
 
 	char path[];
 };
@@ -544,6 +514,12 @@ struct engine {
 	struct process *processes;
 	struct searches searches;
 };
+
+/* Whether anything is of this host that ends with the session. */
+static inline bool engine_holds(const struct engine *engine)
+{
+	return engine->count.holders > 0 || engine->lockfiles != NULL;
+}
 
 static inline struct lock *wish_lock(const struct wish *wish)
 {

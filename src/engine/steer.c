@@ -93,7 +93,7 @@ static void end_oversight(struct lock *lock, struct claim *claim, int error)
 		return;
 	}
 	if (error == 0 || error == -ENXIO) {
-		lock->missing = true;
+		lock->doubts.missing = true;
 		lock_list(lock);
 	}
 }
@@ -166,7 +166,7 @@ void engine_oversee(struct engine *engine)
 	int left = OVERSEEN_AT_A_TIME;
 	for (struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		struct claim *claim, *next;
-		if (lock->own_in_queue == 0)
+		if (lock->in_queue.own == 0)
 			continue;
 		CLAIMS_FOREACH_SAFE (lock->queue.first, claim, next) {
 			if (claim->state == CLAIM_HELD && claim->wanted_by != NULL)
@@ -309,7 +309,7 @@ void engine_each_own(const struct engine *engine, const char *path,
 	const struct claim *claim;
 	char text[CLAIM_NAME_BYTES];
 
-	if (lock == NULL || lock->own_in_queue == 0)
+	if (lock == NULL || lock->in_queue.own == 0)
 		return;
 	CLAIMS_FOREACH (lock->queue.first, claim) {
 		visit(context, place_name(&claim->place, text), claim->state == CLAIM_HELD);
@@ -324,7 +324,7 @@ void engine_each_user(const struct engine *engine, const char *path,
 	const struct lock *lock = lock_find(engine, path);
 	const struct claim *claim;
 
-	if (lock == NULL || (lock->handoffs == NULL && lock->held_handoffs == NULL))
+	if (lock == NULL || (lock->handoffs.waiting == NULL && lock->handoffs.held == NULL))
 		return;
 	CLAIMS_FOREACH (lock->queue.first, claim) {
 		if (claim->handoff != NULL)

@@ -15,6 +15,7 @@
 #include "engine/lock.h"
 #include "engine/queue.h"
 #include "engine/rival.h"
+#include "engine/state.h"
 
 void test_end(struct test *test)
 {
@@ -26,8 +27,8 @@ void test_end(struct test *test)
 	free(test);
 	engine->tests.count--;
 	engine->count.waiters--;
-	lock->tests_count--;
-	lock->own_in_queue--;
+	lock->in_queue.tests--;
+	lock->in_queue.own--;
 	queue_release(lock);
 }
 
@@ -195,7 +196,7 @@ static void settle(struct test *test)
 	/* What was read is newer than the list, and others may have come before it was so. */
 	if (tell_covered(test, &conflict))
 		test_answer(test, 0, &conflict);
-	else if (test->lock->read_since)
+	else if (test->lock->listing.read_since)
 		test->list_wanted = lock_list_anew(test->lock);
 	else
 		test_answer(test, 0, NULL);
@@ -213,7 +214,7 @@ void tests_forget_lists(struct lock *lock)
 {
 	struct test *test;
 	DL_FOREACH (lock->tests, test) {
-		test->list_wanted = lock->lists_sent + 1;
+		test->list_wanted = lock->listing.sent + 1;
 	}
 }
 
@@ -221,7 +222,7 @@ bool tests_need_list(const struct lock *lock)
 {
 	const struct test *test;
 	DL_FOREACH (lock->tests, test) {
-		if (test->list_wanted > lock->lists_done)
+		if (test->list_wanted > lock->listing.done)
 			return true;
 	}
 	return false;
@@ -233,7 +234,7 @@ void tests_settle(struct lock *lock)
 	if (lock->engine->session.state != STORE_CONNECTED)
 		return;
 	DL_FOREACH_SAFE (lock->tests, test, next) {
-		if (test->list_wanted <= lock->lists_done)
+		if (test->list_wanted <= lock->listing.done)
 			settle(test);
 	}
 }
@@ -303,8 +304,8 @@ static struct test *create(struct owner *file, uint64_t process, struct range ra
 	DL_APPEND(lock->tests, test);
 	engine->tests.count++;
 	engine->count.waiters++;
-	lock->tests_count++;
-	lock->own_in_queue++;
+	lock->in_queue.tests++;
+	lock->in_queue.own++;
 	if (lock->policy.try_limit_ms != CONFIG_FOREVER)
 		test->limit_ms = engine->now_ms + lock->policy.try_limit_ms;
 	set_timer(test, test->limit_ms);

@@ -362,9 +362,9 @@ static void find_handoff(struct restoring *restoring)
 	if (handoff != NULL && handoff->number != number)
 		handoff = handoff->next;
 	if (handoff == NULL || handoff->number != number)
-		handoff = search(restoring->lock->handoffs, number);
+		handoff = search(restoring->lock->handoffs.waiting, number);
 	if (handoff == NULL)
-		handoff = search(restoring->lock->held_handoffs, number);
+		handoff = search(restoring->lock->handoffs.held, number);
 	if (handoff == NULL)
 		state_refuse(restoring->in, "behind", "the number of a lead before");
 	restoring->handoff = handoff;
@@ -445,12 +445,12 @@ static void put_into_list(struct restoring *restoring, struct claim *claim)
 	case CLAIM_QUEUED:
 	case CLAIM_HELD:
 		queue_insert(&claim->place);
-		lock->missing = true; /* what others have is to be listed */
+		lock->doubts.missing = true; /* what others have is to be listed */
 		break;
 	default:
 		DL_APPEND(lock->leaving, &claim->place);
 	}
-	lock->taken_over = true;
+	lock->doubts.taken_over = true;
 }
 
 /* A claim that is handed on and waits has its wishes in lines of their own. */
@@ -502,7 +502,7 @@ static int restore_waiting(struct restoring *restoring)
 		state_refuse(in, "kind", "open or flock");
 	if (state_failed(in))
 		return -EINVAL;
-	owner->lock->taken_over = true;
+	owner->lock->doubts.taken_over = true;
 	return restore_wish(restoring, restoring->handoff->claim, owner);
 }
 
