@@ -13,6 +13,7 @@
 #include "engine/conflict.h"
 #include "engine/queue.h"
 #include "engine/save.h"
+#include "engine/state.h"
 
 void coverage_account(const struct records *records, ptrdiff_t more)
 {

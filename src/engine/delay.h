@@ -40,6 +40,14 @@ struct lock_policy;
 struct rival;
 struct store_entry;
 
+/* The marker of a claim in the store. */
+struct marker {
+	bool asked : 1;	  /* perhaps it stands */
+	bool stands : 1;  /* it does */
+	bool marking : 1; /* mark() is under way */
+	bool broken : 1;  /* the claim is LEAVING: it was held, and taken away */
+};
+
 /* Of a lock. */
 struct losses {
 	size_t broken; /* claims that were taken away: nothing is granted before they have left */

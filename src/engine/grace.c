@@ -5,6 +5,7 @@
 #include "engine/grace.h"
 
 #include "engine/queue.h"
+#include "engine/state.h"
 #include "engine/wish.h"
 
 /* What processes on both hosts may have to wait for a processor: at least, and at most. */

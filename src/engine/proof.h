@@ -12,7 +12,24 @@
 struct engine;
 struct lock;
 struct owner;
-struct proof;
+
+/* A question whether what was locked through an open file is still held. */
+struct proof {
+	struct lock *lock;
+	struct proof *prev, *next; /* in lock->proofs */
+	struct owner *file;	   /* NULL: nobody wants to know any more */
+	void *cookie;
+	bool wants_token;
+	size_t under_way;     /* prove() is, so many times, */
+	int64_t sent_ms;      /* since then; */
+	int error;	      /* the first of their answers that was none of success, */
+	int64_t stamp;	      /* and the number of the change, if there was one */
+	uint64_t list_wanted; /* the list that comes before it is sent (again) */
+	uint64_t granted;     /* the latest grant when it was sent */
+	uint32_t doubts;      /* and how many doubts there were by then */
+	uint32_t changes;     /* the number of the claim that it changes, and its version then */
+	uint32_t version;
+};
 
 /* Of the engine. */
 struct proofs {

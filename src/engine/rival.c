@@ -12,6 +12,7 @@
 #include "claim/data.h"
 #include "engine/lock.h"
 #include "engine/outbox.h"
+#include "engine/state.h"
 
 struct rival *rival_create(struct lock *lock, const char *name, const struct claim_name *parts)
 {

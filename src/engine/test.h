@@ -15,7 +15,20 @@
 struct engine_conflict;
 struct lock;
 struct owner;
-struct test;
+
+/* A question what a wish for a record lock would conflict with. */
+struct test {
+	struct test *prev, *next; /* in lock->tests */
+	struct timer timer;	  /* its limit, or the end of the grace of what is in the way */
+	int64_t limit_ms;	  /* INT64_MAX: it has none */
+	int64_t asked_ms;
+	struct lock *lock;
+	struct owner *file;
+	uint64_t process;
+	struct range range;
+	uint64_t list_wanted; /* the list that will answer it */
+	void *cookie;
+};
 
 /* Of the engine. */
 struct tests {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/save.h"
+#include "engine/state.h"
 
 struct wish *wish_create(struct claim *claim, struct owner *owner, enum lock_kind kind,
 			 const struct engine_caller *caller)
