@@ -162,7 +162,7 @@ void claim_free(struct claim *claim)
 	free(claim);
 }
 
-void places_free(struct place **list)
+void claim_free_places(struct place **list)
 {
 	struct place *place, *next;
 	DL_FOREACH_SAFE (*list, place, next) {
@@ -194,7 +194,7 @@ static void send_withdraw(struct claim *claim)
 		return;
 	claim->sent = true;
 	claim->sent_ms = engine->now_ms;
-	engine_withdraw(&claim->place, claim->marker.asked);
+	outbox_withdraw(&claim->place, claim->marker.asked);
 }
 
 void claim_leave(struct claim *claim)
@@ -312,10 +312,10 @@ void claim_place(struct claim *claim)
 		return;
 	claim->list_wanted = 0;
 	claim->held_back_ms = 0;
-	claim_take_anchor(claim);
-	char *data = claim_format_data(claim);
+	precedence_take_anchor(claim);
+	char *data = wish_format_data(claim);
 	if (data == NULL) {
-		engine_retry_in(engine, RETRY_MEMORY_MS);
+		lock_retry_in(engine, RETRY_MEMORY_MS);
 		return;
 	}
 	claim_set_state(claim, CLAIM_PLACING);
@@ -323,14 +323,14 @@ void claim_place(struct claim *claim)
 	claim->sent_ms = engine->now_ms;
 	/* As good as a heartbeat, while there is nothing else that one would show to stand. */
 	if (engine->count.claims == 1 && claim->handoff == NULL && engine->lockfiles == NULL)
-		engine_defer_beat(engine);
+		outbox_defer_beat(engine);
 	lock->placing.count++;
 	lock->placing.with_list += claim->sent;
 	if (place_attends(claim)) {
 		lock->attention.expected = true;
 		lock->attention.claim = claim;
 	}
-	engine_place(claim, data, claim->sent, lock->attention.claim == claim);
+	outbox_place(claim, data, claim->sent, lock->attention.claim == claim);
 	free(data);
 }
 
@@ -343,15 +343,15 @@ void claim_amend(struct claim *claim)
 	if (claim->data.amending || claim->data.stale || claim->place.requeue ||
 	    engine->session.state != STORE_CONNECTED)
 		return;
-	char *data = claim_format_data(claim);
+	char *data = wish_format_data(claim);
 	if (data == NULL) {
-		engine_retry_in(engine, RETRY_MEMORY_MS);
+		lock_retry_in(engine, RETRY_MEMORY_MS);
 		return;
 	}
 	claim->data.amended = false;
 	claim->data.amending = true;
 	claim->data.version = claim->place.version;
-	engine_amend(&claim->place, data);
+	outbox_amend(&claim->place, data);
 	free(data);
 }
 
@@ -392,14 +392,14 @@ void claim_keep(struct claim *claim)
 void claim_hold(struct claim *claim)
 {
 	claim_set_state(claim, CLAIM_HELD);
-	owner_note_grant(claim->wishes->owner);
+	claim_note_grant(claim->wishes->owner);
 	count_held(claim, true);
 }
 
 void claim_hand_over(struct claim *claim, struct owner *owner)
 {
 	wish_set_owner(claim->wishes, owner);
-	owner_note_grant(owner);
+	claim_note_grant(owner);
 	queue_judge_all(claim->place.lock);
 }
 
@@ -493,13 +493,13 @@ void claim_wake_onlookers(const struct claim *claim)
 	}
 }
 
-uint32_t engine_next_owner(struct engine *engine)
+uint32_t claim_next_owner(struct engine *engine)
 {
 	engine_mark(engine);
 	return 1 + (uint32_t)(engine->issued.owner++ % (CLAIM_OWNERS - 1));
 }
 
-struct claim *owner_held_but(const struct owner *owner, const struct claim *claim)
+struct claim *claim_held_but(const struct owner *owner, const struct claim *claim)
 {
 	struct wish *wish;
 	OWNER_FOREACH (owner, wish) {
@@ -509,7 +509,7 @@ struct claim *owner_held_but(const struct owner *owner, const struct claim *clai
 	return NULL;
 }
 
-void owner_note_grant(struct owner *owner)
+void claim_note_grant(struct owner *owner)
 {
 	struct engine *engine = owner->lock->engine;
 

@@ -176,7 +176,7 @@ void claim_append_unplaced(struct claim *claim);
 void claim_free(struct claim *claim);
 
 /* Frees all of a list, rivals too. */
-void places_free(struct place **list);
+void claim_free_places(struct place **list);
 
 /* A claim of nobody, in no list, which may stand under that name, for claim_leave(). NULL: out of
  * memory. */
@@ -232,13 +232,13 @@ void claim_place(struct claim *claim);
 void claim_amend(struct claim *claim);
 
 /* For the ids of the claims of one more owner, or process: never CLAIM_OWNER_NONE. */
-uint32_t engine_next_owner(struct engine *engine);
+uint32_t claim_next_owner(struct engine *engine);
 
 /* The claim that the open file holds by open or flock, but for that one; NULL: there is none. */
-struct claim *owner_held_but(const struct owner *owner, const struct claim *claim);
+struct claim *claim_held_but(const struct owner *owner, const struct claim *claim);
 
 /* The owner has been granted something just now. */
-void owner_note_grant(struct owner *owner);
+void claim_note_grant(struct owner *owner);
 
 /* The wish asks from now on, and its claim is sent on its way. */
 void claim_ask(struct wish *wish, bool waits, void *cookie);

@@ -310,3 +310,8 @@ void coverage_tidy(struct claim *claim, bool overlaps)
 		coverage_release(claim_owner(claim)->records);
 	judge_threads(claim);
 }
+
+uint64_t coverage_cycle_list(const struct claim *claim)
+{
+	return claim_coverage(claim) != NULL ? claim_coverage(claim)->cycle_list : 0;
+}

@@ -53,4 +53,7 @@ void coverage_release(const struct records *records);
  * if it overlaps with what the process held before. */
 void coverage_tidy(struct claim *claim, bool overlaps);
 
+/* The list in which a claim's cycle is to be seen again; 0: it is not in one. */
+uint64_t coverage_cycle_list(const struct claim *claim);
+
 #endif

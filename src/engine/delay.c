@@ -31,15 +31,15 @@ static void ask_for_marker(struct claim *claim)
 	if (claim->marker.marking || claim->marker.stands ||
 	    engine->session.state != STORE_CONNECTED)
 		return;
-	char *text = claim_format_data(claim);
+	char *text = wish_format_data(claim);
 	if (text == NULL) {
-		engine_retry_in(engine, RETRY_MEMORY_MS);
+		lock_retry_in(engine, RETRY_MEMORY_MS);
 		return;
 	}
 	claim->marker.asked = true;
 	claim->marker.marking = true;
 	claim_mark(claim);
-	engine_mark_holder(claim, text);
+	outbox_mark_holder(claim, text);
 	free(text);
 }
 
@@ -97,7 +97,7 @@ void delay_note_orphan(struct rival *rival)
 	place->says_waits = place->says_keep = false;
 	place->parts.id = (struct claim_id){0}; /* of nobody who could be asked for anything */
 	rival->delay_end_ms = lock->engine->now_ms + stay_ms(lock);
-	engine_retry_in(lock->engine, stay_ms(lock));
+	lock_retry_in(lock->engine, stay_ms(lock));
 	if (!is_used(lock))
 		return;
 	if (lock_may_log(lock, "lost holder", 0))
@@ -121,7 +121,7 @@ void delay_change_policy(struct lock *lock, const struct lock_policy *policy)
 		if (rival->orphan)
 			rival->delay_end_ms += stay_ms(lock) - former_ms;
 	}
-	engine_retry_in(lock->engine, 0);
+	lock_retry_in(lock->engine, 0);
 }
 
 void delay_look(struct lock *lock)
@@ -160,10 +160,10 @@ static void take_away(struct place *list)
 		if (!rival->orphan || rival->sent)
 			continue;
 		if (rival->delay_end_ms > engine->now_ms) {
-			engine_retry_in(engine, rival->delay_end_ms - engine->now_ms);
+			lock_retry_in(engine, rival->delay_end_ms - engine->now_ms);
 		} else if (engine->session.state == STORE_CONNECTED) {
 			rival->sent = true;
-			engine_withdraw(&rival->place, true);
+			outbox_withdraw(&rival->place, true);
 		}
 	}
 }
@@ -223,7 +223,7 @@ void delay_listed(struct lock *lock, int error, const struct store_entry *entrie
 		lock->losses.orphans_list = 0;
 	} else {
 		lock->losses.orphans_list = lock->listing.sent + 1;
-		engine_retry_in(lock->engine, LOOK_MS);
+		lock_retry_in(lock->engine, LOOK_MS);
 	}
 }
 

@@ -29,7 +29,7 @@ struct handoffs {
 };
 
 /* Whether claims of flock and open are handed on from one wish to the next. */
-bool lock_hands_on(const struct lock *lock);
+bool handoff_applies(const struct lock *lock);
 
 /* The wish of a caller of flock or open, which does not ask yet: of a claim that is handed on, or
  * of a new one. NULL: out of memory. */
@@ -37,15 +37,15 @@ struct wish *handoff_join(struct owner *owner, enum lock_kind kind, enum claim_m
 			  bool waits, const struct engine_caller *caller);
 
 /* The claim, of flock or open, is granted to the wish, one of its own. */
-void claim_give(struct claim *claim, struct wish *wish);
+void handoff_give(struct claim *claim, struct wish *wish);
 
 /* The holder of a flock or an open releases it: the claim goes to its next wish, is kept, goes to a
  * process whose record locks it covers, or is withdrawn. */
-void claim_release(struct claim *claim);
+void handoff_release(struct claim *claim);
 
 /* The wishes of the claim have changed, or what surrounds it has: it is withdrawn where nobody
  * needs it, and handed on where nobody holds by it. */
-void claim_go_on(struct claim *claim);
+void handoff_go_on(struct claim *claim);
 
 /* The same for all claims of the lock that are held and handed on: the queue is known better, or
  * the session. */

@@ -39,7 +39,7 @@ static bool goes_before(const struct claim *claim, const struct place *place)
 	const struct claim *front = claim_of(place);
 	const struct rival *rival = rival_of(place);
 	if (claim->state == CLAIM_HELD && rival != NULL)
-		return place_has_precedence(&claim->place, place) || place->requeue ||
+		return precedence_has(&claim->place, place) || place->requeue ||
 		       (place->lock->in_queue.records > 0 &&
 			(rival->known < KNOWN || rival->orphan));
 	if (claim->state == CLAIM_HELD && claim_coverage(claim) == NULL &&
@@ -49,7 +49,7 @@ static bool goes_before(const struct claim *claim, const struct place *place)
 		return true;
 	if (claim->state == CLAIM_HELD && front->state == CLAIM_HELD)
 		return claim_was_handed_over(front);
-	return claim_passes(claim, place);
+	return queue_passes(claim, place);
 }
 
 /* What may be no claim can come with any number; whoever stands behind it then looks at it when it
@@ -64,7 +64,7 @@ static bool may_have_come(const struct claim *claim, const struct place *front)
 static const struct place *find_precedent(const struct claim *claim)
 {
 	const struct place *behind = claim->place.next;
-	while (behind != NULL && !claim_is_behind(claim, behind))
+	while (behind != NULL && !queue_is_behind(claim, behind))
 		behind = behind->next;
 	return behind;
 }
@@ -104,7 +104,7 @@ static void check_queue_claim(const struct claim *claim)
 	case CLAIM_HELD:
 		require(blocker == NULL, claim, "a holder has nobody in front who conflicts");
 		require(claim_is_kept(claim) || claim->wishes->owner->records != NULL ||
-				owner_held_but(claim->wishes->owner, claim) == NULL,
+				claim_held_but(claim->wishes->owner, claim) == NULL,
 			claim, "an open file holds the whole file once");
 		break;
 	case CLAIM_WAITING:
@@ -119,7 +119,7 @@ static void check_queue_claim(const struct claim *claim)
 				claim->marker.marking || lock_has_ends_to_hear(claim->place.lock) ||
 				claim->place.lock->engine->retry_ms != INT64_MAX ||
 				claim->place.lock->engine->barred || /* it is due at once */
-				!engine_may_grant(claim->place.lock->engine),
+				!lock_may_grant(claim->place.lock->engine),
 			claim, "nobody who could be granted waits");
 		require(claim->wishes != NULL, claim, "a waiter has a wish");
 		require(claim->place.lock->known, claim, "the queue in front of a waiter is known");
@@ -161,7 +161,7 @@ static void check_wishes(const struct claim *claim, struct books *books)
 	if (claim->state != CLAIM_HELD || !claim_is_kept(claim))
 		return;
 	require(claim->handoff != NULL, claim, "what is kept is handed on");
-	require(asked == 0 || !engine_may_grant(lock->engine), claim,
+	require(asked == 0 || !lock_may_grant(lock->engine), claim,
 		"nobody waits for what nobody uses");
 	require(claim->wishes->timer.place != 0 || asked > 0, claim,
 		"what nobody uses is kept for a time");
@@ -314,7 +314,7 @@ static void check_alteration(const struct alteration *alteration)
 	case ALTERATION_BARRED:
 		require_file(alteration->former || idle ||
 				     (alteration->error == 0 &&
-				      (engine->barred || !engine_may_grant(engine))),
+				      (engine->barred || !lock_may_grant(engine))),
 			     path, "what is done is told as soon as it may be");
 		break;
 	}

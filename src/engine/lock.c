@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists that a lock asks the store for, what is to be tried again, and answers to proofs. Loop
- * thread only.
+ * Lists that a lock asks the store for, and what is to be tried again. Loop thread only.
  */
 #include "engine/lock.h"
 
@@ -10,30 +9,29 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/decisions.h"
 #include "engine/moratorium.h"
 #include "engine/outbox.h"
 #include "engine/save.h"
 #include "engine/state.h"
 
-void engine_retry_in(struct engine *engine, int64_t delay_ms)
+void lock_retry_in(struct engine *engine, int64_t delay_ms)
 {
 	if (engine->now_ms + delay_ms < engine->retry_ms)
 		engine->retry_ms = engine->now_ms + delay_ms;
 }
 
-bool engine_may_grant(const struct engine *engine)
+bool lock_may_grant(const struct engine *engine)
 {
-	const struct store_lease lease = engine_lease(engine);
+	const struct store_lease lease = outbox_lease(engine);
 	if (engine->stopping || engine->session.state != STORE_CONNECTED || lease.doubtful ||
-	    engine_in_moratorium(engine))
+	    moratorium_lasts(engine))
 		return false;
 	return engine_holds(engine) ? engine->now_ms < lease.end_ms : lease.grants;
 }
 
-bool engine_try_grant(struct engine *engine)
+bool lock_try_grant(struct engine *engine)
 {
-	bool may = engine_may_grant(engine);
+	bool may = lock_may_grant(engine);
 	engine->barred |= !may;
 	return may;
 }
@@ -60,15 +58,15 @@ bool lock_has_abilities(const struct lock *lock, unsigned abilities)
 void lock_retry_after(struct lock *lock, const char *what, int error)
 {
 	if (error == -ECONNRESET) {
-		engine_retry_in(lock->engine, RETRY_SOON_MS);
+		lock_retry_in(lock->engine, RETRY_SOON_MS);
 		return;
 	}
 	if (lock_may_log(lock, what, error))
 		log_lock_error(lock->path, "%s: %s; trying again", what, strerror(-error));
-	engine_retry_in(lock->engine, RETRY_LATER_MS);
+	lock_retry_in(lock->engine, RETRY_LATER_MS);
 }
 
-bool handoffs_want_attention(const struct lock *lock)
+bool lock_wants_attention(const struct lock *lock)
 {
 	const struct handoff *handoff;
 	if (lock->attention.expected)
@@ -106,9 +104,9 @@ void lock_list(struct lock *lock)
 	lock->listing.synced =
 		lock->doubts.taken_over || lock_has_uncertain(lock) || lock->tests != NULL;
 	lock->listing.sent++;
-	lock->attention.asked = handoffs_want_attention(lock);
+	lock->attention.asked = lock_wants_attention(lock);
 	lock->attention.expected |= lock->attention.asked;
-	engine_list(lock, lock->listing.synced, lock->attention.asked);
+	outbox_list(lock, lock->listing.synced, lock->attention.asked);
 }
 
 uint64_t lock_list_anew(struct lock *lock)
@@ -143,7 +141,7 @@ bool lock_in_moratorium(const struct lock *lock)
 
 	if (engine->now_ms >= lock->moratorium_ms)
 		return false;
-	engine_retry_in(engine, lock->moratorium_ms - engine->now_ms);
+	lock_retry_in(engine, lock->moratorium_ms - engine->now_ms);
 	return true;
 }
 
@@ -176,28 +174,4 @@ void lock_free_if_unused(struct lock *lock)
 	HASH_DEL(lock->engine->locks, lock);
 	engine_unmark(lock->engine, &lock->item);
 	free(lock);
-}
-
-void proof_end(struct proof *proof)
-{
-	struct lock *lock = proof->lock;
-	DL_DELETE(lock->proofs, proof);
-	free(proof);
-}
-
-void proof_answer(struct proof *proof, int error, uint64_t token)
-{
-	decisions_add_proof(proof->lock->engine, proof->cookie, error, token);
-	proof->file = NULL;
-	if (proof->under_way == 0)
-		proof_end(proof);
-}
-
-void proofs_lose_file(const struct owner *file)
-{
-	struct proof *proof, *next;
-	DL_FOREACH_SAFE (file->lock->proofs, proof, next) {
-		if (proof->file == file)
-			proof_answer(proof, -EIO, 0);
-	}
 }

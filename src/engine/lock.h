@@ -11,8 +11,6 @@
 struct claim;
 struct engine;
 struct lock;
-struct owner;
-struct proof;
 
 /* The lists of a lock's queue. They have numbers, from 1. */
 struct listing {
@@ -45,13 +43,13 @@ struct doubts {
 enum { RETRY_MEMORY_MS = 100, RETRY_SOON_MS = 100, RETRY_LATER_MS = 1000 };
 
 /* Notes that something has failed and is to be sent again after so long. */
-void engine_retry_in(struct engine *engine, int64_t delay_ms);
+void lock_retry_in(struct engine *engine, int64_t delay_ms);
 
 /* Whether locks may be granted now: the session is known to live and the store answers. */
-bool engine_may_grant(const struct engine *engine);
+bool lock_may_grant(const struct engine *engine);
 
 /* The same for who grants at once if so; if not, it is asked again when that has changed. */
-bool engine_try_grant(struct engine *engine);
+bool lock_try_grant(struct engine *engine);
 
 /* Whether the log may tell that the store refused something: whoever is refused may ask again at
  * once. */
@@ -65,7 +63,7 @@ bool lock_has_abilities(const struct lock *lock, unsigned abilities);
 void lock_retry_after(struct lock *lock, const char *what, int error);
 
 /* Whether it is to be asked for on_changed(). */
-bool handoffs_want_attention(const struct lock *lock);
+bool lock_wants_attention(const struct lock *lock);
 
 /* Whether one of its claims is looked for in the next list. */
 bool lock_has_uncertain(const struct lock *lock);
@@ -94,14 +92,5 @@ struct lock *lock_find(const struct engine *engine, const char *path);
 
 /* Frees the lock if nothing needs it. */
 void lock_free_if_unused(struct lock *lock);
-
-/* The open file has lost a lock: answers its proofs. */
-void proofs_lose_file(const struct owner *file);
-
-/* Ends a proof that is not under way. */
-void proof_end(struct proof *proof);
-
-/* Answers whoever asked. If the store has not answered yet, the proof goes when it does. */
-void proof_answer(struct proof *proof, int error, uint64_t token);
 
 #endif

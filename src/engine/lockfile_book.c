@@ -204,7 +204,7 @@ struct file_ask *file_ask_send(struct engine *engine, enum file_ask_kind kind, v
 	ask->serial = engine->issued.serials;
 	ask->count = count;
 	DL_APPEND(engine->file_asks, ask);
-	engine_ask_file(ask);
+	outbox_ask_file(ask);
 	return ask;
 }
 

@@ -67,7 +67,7 @@ void file_read_send(struct file_read *read)
 		return;
 	read->ask = file_ask_path(read->engine, read->list ? ASK_LIST : ASK_READ, read, read->path);
 	if (read->ask == NULL)
-		engine_retry_in(read->engine, RETRY_MEMORY_MS);
+		lock_retry_in(read->engine, RETRY_MEMORY_MS);
 }
 
 /* The store had no memory for these. */

@@ -50,10 +50,10 @@ static void lose_taken_away(struct claim *claim)
 {
 	if (claim_may_log(claim))
 		log_taken_away(claim);
-	claim_lose(claim);
+	decide_lose(claim);
 }
 
-void queue_lose(struct claim *claim)
+void merge_lose(struct claim *claim)
 {
 	/* With it, claims of ours that wait for it may have gone. */
 	claim->place.lock->listing.wanted = lock_list_anew(claim->place.lock);
@@ -318,7 +318,7 @@ static void merge_entry(struct merge *merge, const struct store_entry *entry)
 		confirm(claim_of(place));
 }
 
-void queue_merge(struct lock *lock, const struct store_entry *entries, size_t count)
+void merge_queue(struct lock *lock, const struct store_entry *entries, size_t count)
 {
 	struct merge merge = {.lock = lock, .at = lock->queue.first, .complete = true};
 	bool careful = lock->in_queue.foreign_records > 0;

@@ -40,15 +40,15 @@ struct moratorium {
 };
 
 /* As on_moratorium() of the store. */
-void engine_begin_moratorium(struct engine *engine, enum store_moratorium why, int64_t until_ms);
+void moratorium_begin(struct engine *engine, enum store_moratorium why, int64_t until_ms);
 
 /* Whether it lasts. */
-bool engine_in_moratorium(const struct engine *engine);
+bool moratorium_lasts(const struct engine *engine);
 
 /* Ends it, if its time is over. */
-void engine_end_moratorium(struct engine *engine);
+void moratorium_end(struct engine *engine);
 
-/* When engine_end_moratorium() is needed; INT64_MAX if it is not. */
-int64_t engine_moratorium_deadline(const struct engine *engine);
+/* When moratorium_end() is needed; INT64_MAX if it is not. */
+int64_t moratorium_deadline(const struct engine *engine);
 
 #endif

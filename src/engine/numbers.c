@@ -78,7 +78,7 @@ bool numbers_hold_back(struct claim *claim)
 	const struct wish *asked = claim_first_asked(claim);
 	if (asked != NULL && !asked->waits && claim->list_wanted == 0)
 		claim->list_wanted = lock_list_anew(lock) + lists_of_grace(lock);
-	engine_retry_in(lock->engine, NUMBERS_LOOK_MS);
+	lock_retry_in(lock->engine, NUMBERS_LOOK_MS);
 	return true;
 }
 
@@ -116,7 +116,7 @@ static void set_worn(struct lock *lock, bool worn, int64_t order)
 		return;
 	lock->numbers.late_order = order;
 	tell(lock, order);
-	engine_retry_in(lock->engine, NUMBERS_LOOK_MS);
+	lock_retry_in(lock->engine, NUMBERS_LOOK_MS);
 }
 
 void numbers_note(struct lock *lock, int64_t order)
@@ -237,7 +237,7 @@ void numbers_look(struct lock *lock)
 
 void numbers_look_later(const struct lock *lock)
 {
-	engine_retry_in(lock->engine, lock->unplaced != NULL ? NUMBERS_LOOK_MS : IDLE_LOOK_MS);
+	lock_retry_in(lock->engine, lock->unplaced != NULL ? NUMBERS_LOOK_MS : IDLE_LOOK_MS);
 }
 
 void numbers_resume(struct lock *lock)
@@ -252,7 +252,7 @@ void numbers_resume(struct lock *lock)
 void numbers_put_off(struct lock *lock)
 {
 	lock->numbers.put_off = true;
-	engine_retry_in(lock->engine, NUMBERS_LOOK_MS);
+	lock_retry_in(lock->engine, NUMBERS_LOOK_MS);
 }
 
 void numbers_restored(struct lock *lock)

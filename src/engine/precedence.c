@@ -32,13 +32,13 @@ static bool is_wanted(const struct range_set *set, const struct place *place)
 	return place_conflicts(place, set);
 }
 
-bool place_precedence_is_unknown(const struct place *place)
+bool precedence_is_unknown(const struct place *place)
 {
 	const struct rival *rival = rival_of(place);
 	return rival != NULL && place->parts.anchored && rival->known != KNOWN_OURS;
 }
 
-bool place_has_precedence(const struct place *place, const struct place *over)
+bool precedence_has(const struct place *place, const struct place *over)
 {
 	const struct rival *rival = rival_of(over);
 
@@ -46,7 +46,7 @@ bool place_has_precedence(const struct place *place, const struct place *over)
 	    claim_name_compare(place->parts.anchor, "", over->parts.order, "") >= 0 ||
 	    place_compare(over, place) >= 0)
 		return false;
-	if (place_precedence_is_unknown(place))
+	if (precedence_is_unknown(place))
 		return true;
 	if (place->holds == NULL || !over->exact) {
 		if (claim_span_overlaps(place->parts.anchor_span, over->parts.span))
@@ -109,7 +109,7 @@ static int take_anchors(struct claim *claim, struct range_set *holds)
  * and must not make it wait for itself. They may have come before what it holds, too, if that went
  * before them by an anchor of its own: so the earliest of those anchors is this one's. One that
  * gave way in a cycle has none, or it would be in the same way again. */
-void claim_take_anchor(struct claim *claim)
+void precedence_take_anchor(struct claim *claim)
 {
 	struct range_set holds = {0};
 
@@ -134,7 +134,7 @@ void claim_take_anchor(struct claim *claim)
 		range_set_finish(&holds);
 }
 
-bool claim_lost_anchor(const struct claim *claim)
+bool precedence_lost_anchor(const struct claim *claim)
 {
 	const struct claim *held;
 

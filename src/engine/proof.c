@@ -34,11 +34,38 @@
 
 #include "engine/alteration.h"
 #include "engine/conflict.h"
+#include "engine/decisions.h"
 #include "engine/lock.h"
 #include "engine/outbox.h"
 #include "engine/rival.h"
 #include "engine/save.h"
 #include "engine/state.h"
+
+/* Ends a proof that is not under way. */
+static void end(struct proof *proof)
+{
+	struct lock *lock = proof->lock;
+	DL_DELETE(lock->proofs, proof);
+	free(proof);
+}
+
+/* Answers whoever asked. If the store has not answered yet, the proof goes when it does. */
+static void answer(struct proof *proof, int error, uint64_t token)
+{
+	decisions_add_proof(proof->lock->engine, proof->cookie, error, token);
+	proof->file = NULL;
+	if (proof->under_way == 0)
+		end(proof);
+}
+
+void proofs_lose_file(const struct owner *file)
+{
+	struct proof *proof, *next;
+	DL_FOREACH_SAFE (file->lock->proofs, proof, next) {
+		if (proof->file == file)
+			answer(proof, -EIO, 0);
+	}
+}
 
 /* The number of the latest grant to the open file, or to a process that has locked through it. */
 static uint64_t latest_grant(const struct owner *file)
@@ -123,7 +150,7 @@ static bool collect(struct collection *collection, const struct claim *claim, co
 static void send_collection(struct proof *proof, struct collection *collection)
 {
 	proof->under_way++;
-	engine_send_proof(proof->lock->engine, proof, collection->proofs, collection->count);
+	outbox_send_proof(proof->lock->engine, proof, collection->proofs, collection->count);
 	collection->count = collection->znodes = collection->bytes = 0;
 }
 
@@ -180,7 +207,7 @@ static void send(struct proof *proof)
 	char *text = NULL;
 
 	if (claim == NULL) {
-		proof_answer(proof, proof->wants_token ? -ENODATA : 0, 0);
+		answer(proof, proof->wants_token ? -ENODATA : 0, 0);
 		return;
 	}
 	if (engine->session.state != STORE_CONNECTED || claim->data.stale)
@@ -188,9 +215,9 @@ static void send(struct proof *proof)
 	proof->granted = latest_grant(proof->file);
 	proof->doubts = engine->session.doubts;
 	if (proof->wants_token && proof->file->token_grant < proof->granted) {
-		text = claim_format_data(claim);
+		text = wish_format_data(claim);
 		if (text == NULL) {
-			proof_answer(proof, -ENOMEM, 0);
+			answer(proof, -ENOMEM, 0);
 			return;
 		}
 		proof->changes = claim->place.parts.id.number;
@@ -227,7 +254,7 @@ void engine_cancel_proof(struct proof *proof)
 {
 	proof->file = NULL;
 	if (proof->under_way == 0)
-		proof_end(proof);
+		end(proof);
 }
 
 /* Two that asked at the same time are told one token: the smaller one, which came first. */
@@ -240,7 +267,7 @@ static void tell_token(struct proof *proof)
 		file->token = (uint64_t)proof->stamp;
 		owner_mark(file);
 	}
-	proof_answer(proof, 0, file->token);
+	answer(proof, 0, file->token);
 }
 
 /* The claim that was to be changed; NULL: none was, or it is gone. */
@@ -271,15 +298,15 @@ static void conclude(struct proof *proof)
 	int error = proof->error;
 
 	if (proof->file == NULL)
-		proof_end(proof);
+		end(proof);
 	else if (error == 0 && proof->doubts != lock->engine->session.doubts)
 		send(proof);
 	else if (error == 0 && proof->wants_token)
 		tell_token(proof);
 	else if (error == 0)
-		proof_answer(proof, 0, 0);
+		answer(proof, 0, 0);
 	else if (error == -EACCES || error == -EMSGSIZE)
-		proof_answer(proof, error, 0);
+		answer(proof, error, 0);
 	else if (error == -ESTALE)
 		prove_again(proof);
 	else if (error == -ENOENT)
@@ -328,7 +355,7 @@ void proofs_forget_sent(struct lock *lock)
 		proof->under_way = 0;
 		proof->list_wanted = 0;
 		if (proof->file == NULL)
-			proof_end(proof);
+			end(proof);
 	}
 }
 
@@ -385,11 +412,11 @@ static void collect_next(struct engine *engine, struct collection *collection)
 		engine->proofs.round++; /* all have had their turn */
 }
 
-void engine_send_beat(struct engine *engine)
+void proofs_send_beat(struct engine *engine)
 {
 	struct collection collection;
 
 	collection.count = collection.znodes = collection.bytes = 0;
 	collect_next(engine, &collection);
-	engine_send_proof(engine, NULL, collection.proofs, collection.count);
+	outbox_send_proof(engine, NULL, collection.proofs, collection.count);
 }

@@ -52,8 +52,11 @@ void proofs_forget_sent(struct lock *lock);
 /* The open file is closed: its proofs end without an answer. */
 void proofs_forget_file(const struct owner *file);
 
+/* The open file has lost a lock: answers its proofs. */
+void proofs_lose_file(const struct owner *file);
+
 /* Sends a heartbeat, which brings along some claims. */
-void engine_send_beat(struct engine *engine);
+void proofs_send_beat(struct engine *engine);
 
 /* The store has answered a part of the proof, as on_proved() says. */
 void proof_note_answer(struct proof *proof, int error, int64_t stamp);

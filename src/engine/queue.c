@@ -22,19 +22,18 @@ static bool is_held(const struct place *place)
 	return claim != NULL && claim->state == CLAIM_HELD;
 }
 
-bool claim_is_behind(const struct claim *claim, const struct place *behind)
+bool queue_is_behind(const struct claim *claim, const struct place *behind)
 {
-	return !behind->requeue &&
-	       (place_has_precedence(behind, &claim->place) || is_held(behind)) &&
+	return !behind->requeue && (precedence_has(behind, &claim->place) || is_held(behind)) &&
 	       claims_conflict(behind, &claim->place);
 }
 
-bool claim_passes(const struct claim *claim, const struct place *front)
+bool queue_passes(const struct claim *claim, const struct place *front)
 {
 	const struct rival *rival = rival_of(front);
 	if (front->requeue)
 		return true;
-	if (!place_has_precedence(&claim->place, front))
+	if (!precedence_has(&claim->place, front))
 		return false;
 	return rival != NULL ? rival->known >= KNOWN && front->says_waits : !is_held(front);
 }
@@ -70,7 +69,7 @@ void queue_look_for_cycles(struct lock *lock)
 	seek(lock);
 }
 
-bool claim_may_be_in_cycle(const struct claim *claim)
+bool queue_may_be_in_cycle(const struct claim *claim)
 {
 	return claim->place.parts.record || claim->place.lock->records != NULL;
 }
@@ -78,7 +77,7 @@ bool claim_may_be_in_cycle(const struct claim *claim)
 static bool is_to_look(const struct claim *claim)
 {
 	return claim->state == CLAIM_WAITING && claim->looked != claim->place.lock->seeking.looks &&
-	       claim_may_be_in_cycle(claim) && claim_first_asked(claim) != NULL;
+	       queue_may_be_in_cycle(claim) && claim_first_asked(claim) != NULL;
 }
 
 struct claim *queue_next_seeker(struct lock *lock)

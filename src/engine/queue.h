@@ -35,10 +35,10 @@ struct seeking {
 
 /* Whether a claim is to wait for one that stands behind it: that has precedence, or is held: a
  * flock through the same open file, which others have locked under, or which was handed over. */
-bool claim_is_behind(const struct claim *claim, const struct place *behind);
+bool queue_is_behind(const struct claim *claim, const struct place *behind);
 
 /* Whether a claim goes before one that stands in front of it, as far as is known. */
-bool claim_passes(const struct claim *claim, const struct place *front);
+bool queue_passes(const struct claim *claim, const struct place *front);
 
 /* Puts a place that has an order where it belongs. */
 void queue_insert(struct place *place);
@@ -62,7 +62,7 @@ void queue_look_for_precedence(const struct place *come);
 
 /* Whether a wish may wait for its own process: for record locks, or for a flock of a file that
  * record locks were taken through. */
-bool claim_may_be_in_cycle(const struct claim *claim);
+bool queue_may_be_in_cycle(const struct claim *claim);
 
 /* What is known of the queue has changed: who looks for a cycle looks further than at what blocks
  * it. All do as with queue_seek(). */
@@ -71,7 +71,7 @@ void queue_look_for_cycles(struct lock *lock);
 /* One claim of ours, or test, needs the queue no longer. */
 void queue_release(struct lock *lock);
 
-/* Notes that a WAITING claim's place is to be looked at, by engine_finish(); or not any more. */
+/* Notes that a WAITING claim's place is to be looked at, by settle_changed(); or not any more. */
 void queue_judge(struct claim *claim);
 void queue_drop_from_changed(struct claim *claim);
 

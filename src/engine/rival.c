@@ -65,7 +65,7 @@ void rival_watch(struct rival *rival)
 	    rival->place.lock->engine->session.state != STORE_CONNECTED)
 		return;
 	rival->sent = true;
-	engine_watch(rival);
+	outbox_watch(rival);
 }
 
 /* What a rival covers is known to be less than its name says. Returns 0 or -ENOMEM. */
@@ -129,7 +129,7 @@ bool rival_send_back(struct rival *rival, int64_t behind)
 	if (text == NULL)
 		return false;
 	rival->amending = true;
-	engine_amend(&rival->place, text);
+	outbox_amend(&rival->place, text);
 	free(text);
 	return true;
 }
@@ -182,7 +182,7 @@ void claim_note_change(struct claim *claim, uint32_t version)
 		return;
 	/* It was this change that another operation met, whose answer came before. */
 	claim->data.stale = false;
-	engine_retry_in(claim->place.lock->engine, 1);
+	lock_retry_in(claim->place.lock->engine, 1);
 }
 
 void claim_note_version(struct claim *claim, uint32_t version)

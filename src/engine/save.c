@@ -40,7 +40,7 @@ void engine_save_owner(const struct owner *owner, FILE *out)
 
 static void save_engine(const struct engine *engine, FILE *out)
 {
-	const struct store_lease lease = engine_lease(engine);
+	const struct store_lease lease = outbox_lease(engine);
 
 	state_begin(out, "engine");
 	state_unsigned(out, "session_number", engine->issued.session);

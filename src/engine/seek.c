@@ -42,7 +42,7 @@ bool seek_is_given_up(const struct engine *engine)
 	return engine->searches.left < engine->searches.least;
 }
 
-struct claim *engine_next_seeker(struct engine *engine)
+struct claim *seek_next(struct engine *engine)
 {
 	struct claim *claim = NULL;
 
@@ -55,7 +55,7 @@ struct claim *engine_next_seeker(struct engine *engine)
 	return claim;
 }
 
-int64_t engine_seeking_deadline(const struct engine *engine)
+int64_t seek_deadline(const struct engine *engine)
 {
 	return engine->searches.wanted != NULL ? engine->searches.refill_ms : INT64_MAX;
 }

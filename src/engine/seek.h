@@ -40,9 +40,9 @@ void seek_give_up(struct engine *engine);
 bool seek_is_given_up(const struct engine *engine);
 
 /* The claim that is to look next (queue_seek()), if there is time for that; else NULL. */
-struct claim *engine_next_seeker(struct engine *engine);
+struct claim *seek_next(struct engine *engine);
 
 /* When there is time again for who is to look; INT64_MAX: nobody is. */
-int64_t engine_seeking_deadline(const struct engine *engine);
+int64_t seek_deadline(const struct engine *engine);
 
 #endif

@@ -81,7 +81,7 @@ static void lose_session(struct lock *lock)
 	forget_amendments(lock->leaving);
 	forget_amendments(lock->queue.first);
 	forget_amendments(unplaced);
-	places_free(&lock->leaving);
+	claim_free_places(&lock->leaving);
 	/* In the queue's order first, then in the order of asking: that is how they will queue
 	 * anew. */
 	lock->in_queue.own++;
@@ -96,9 +96,9 @@ static void lose_session(struct lock *lock)
 	lock->in_queue.foreign = lock->in_queue.foreign_records = 0;
 	lock->in_queue.records = lock->in_queue.anchored = 0;
 	lock->queue.found = NULL;
-	places_free(&lock->queue.first);
-	places_free(&lock->watched);
-	places_free(&lock->overseers);
+	claim_free_places(&lock->queue.first);
+	claim_free_places(&lock->watched);
+	claim_free_places(&lock->overseers);
 	lock->known = false;
 	DL_CONCAT(lock->unplaced, unplaced);
 	CLAIMS_FOREACH_SAFE (lock->unplaced, claim, next) {
@@ -116,7 +116,7 @@ static void lose_session(struct lock *lock)
 			log_lock_error(lock->path, "lock lost with the session by %s",
 				       wish_words(claim->wishes, words));
 		DL_DELETE(lost, &claim->place);
-		claim_lose(claim);
+		decide_lose(claim);
 	}
 	tests_forget_lists(lock);
 }
@@ -138,7 +138,7 @@ static void limit_waits(const struct lock *lock)
 	limit_list(lock->queue.first);
 }
 
-void engine_begin_silence(struct engine *engine)
+void session_begin_silence(struct engine *engine)
 {
 	struct lock *lock;
 
@@ -164,7 +164,7 @@ static void tell_holders(struct engine *engine)
 	struct lock *lock, *next;
 
 	HASH_ITER (hh, engine->locks, lock, next) {
-		lock_note_lost(lock);
+		decide_note_lost(lock);
 	}
 	decisions_tell(engine);
 }
@@ -173,7 +173,7 @@ static void lose_all(struct engine *engine)
 {
 	struct lock *lock, *next;
 	engine->session.beat_under_way = false;
-	engine_forget_outgoing(engine);
+	outbox_forget(engine);
 	lockfiles_lose_session(engine);
 	tell_holders(engine);
 	engine->issued.session = next_session_number(engine->issued.session);
@@ -200,7 +200,7 @@ static void change_session(struct engine *engine, enum store_session session)
 	HASH_ITER (hh, engine->locks, lock, next) {
 		if (session == STORE_CONNECTED) {
 			lock->doubts.unseen = lock->in_queue.own > 0;
-			lock_resume(lock);
+			session_resume_lock(lock);
 		}
 		limit_waits(lock);
 	}
@@ -214,42 +214,42 @@ void session_changed(struct engine *engine, enum store_session session, int64_t 
 		engine->session.timeout_ms = timeout_ms;
 	change_session(engine, session);
 	if (session == STORE_LOST)
-		engine_renew(engine);
+		outbox_renew(engine);
 }
 
-void engine_lose_all(struct engine *engine)
+void session_lose_all(struct engine *engine)
 {
 	engine->session.state = STORE_LOST;
 	lose_all(engine);
 }
 
-void engine_acknowledged(struct engine *engine, int64_t sent_ms)
+void session_acknowledged(struct engine *engine, int64_t sent_ms)
 {
 	round_trip_note(&engine->round_trip, engine->now_ms, engine->now_ms - sent_ms);
 }
 
 bool engine_doubt(struct engine *engine, int64_t now_ms)
 {
-	engine_doubt_lease(engine, now_ms);
+	outbox_doubt_lease(engine, now_ms);
 	engine->session.doubts++;
 	engine->session.doubt_ms = now_ms;
 	engine_mark(engine);
-	return engine_lease(engine).doubtful;
+	return outbox_lease(engine).doubtful;
 }
 
-bool engine_lease_is_over(const struct engine *engine)
+bool session_lease_is_over(const struct engine *engine)
 {
 	return engine_holds(engine) && engine->now_ms >= engine_lease_end(engine);
 }
 
-void engine_end_session(struct engine *engine)
+void session_fence(struct engine *engine)
 {
 	log_error("the store has not proved for %lld ms that the session lives: giving it up, "
 		  "%zu locks are lost",
-		  (long long)(engine->now_ms - engine_lease(engine).proven_ms),
+		  (long long)(engine->now_ms - outbox_lease(engine).proven_ms),
 		  engine->count.holders + HASH_COUNT(engine->lockfiles));
 	change_session(engine, STORE_LOST);
-	engine_renew_now(engine);
+	outbox_renew_now(engine);
 }
 
 /* Since when there is no answer to what is asked, or no connection; INT64_MAX: all is well. */
@@ -295,13 +295,13 @@ static int64_t silent_too_long(const struct engine *engine)
 	return soon_ms < nudge_ms ? soon_ms : nudge_ms;
 }
 
-int64_t engine_silence_deadline(const struct engine *engine)
+int64_t session_silence_deadline(const struct engine *engine)
 {
 	return engine->session.silence.nudge_ms != INT64_MAX ? engine->session.silence.nudge_ms
 							     : silent_too_long(engine);
 }
 
-void engine_mind_silence(struct engine *engine)
+void session_mind_silence(struct engine *engine)
 {
 	if (silent_too_long(engine) > engine->now_ms) {
 		engine->session.silence.nudge_ms = INT64_MAX;
@@ -312,7 +312,7 @@ void engine_mind_silence(struct engine *engine)
 		engine->session.silence.nudge_ms = INT64_MAX;
 		engine->session.silence.nudged_ms = engine->now_ms;
 		engine->session.silence.hurried = engine->session.state == STORE_CONNECTED;
-		engine_nudge(engine);
+		outbox_nudge(engine);
 	}
 }
 
@@ -334,39 +334,39 @@ static bool needs_beat(const struct engine *engine)
 static int64_t next_beat_ms(const struct engine *engine)
 {
 	return engine->session.beat_wanted ? engine->session.doubt_ms + 1
-					   : engine_lease(engine).beat_ms;
+					   : outbox_lease(engine).beat_ms;
 }
 
-void engine_beat(struct engine *engine)
+void session_beat(struct engine *engine)
 {
 	if (!needs_beat(engine) || next_beat_ms(engine) > engine->now_ms)
 		return;
 	engine->session.beat_under_way = true;
 	engine->session.beat_wanted = false;
 	engine->session.beat_sent_ms = engine->now_ms;
-	engine_oversee(engine);
-	engine_send_beat(engine);
+	steer_oversee(engine);
+	proofs_send_beat(engine);
 }
 
-void engine_touch(struct engine *engine)
+void session_touch(struct engine *engine)
 {
 	if (engine->session.state == STORE_CONNECTED &&
-	    engine_lease(engine).touch_ms <= engine->now_ms)
-		engine_send_touch(engine);
+	    outbox_lease(engine).touch_ms <= engine->now_ms)
+		outbox_send_touch(engine);
 }
 
-void engine_hurry_beat(struct engine *engine)
+void session_hurry_beat(struct engine *engine)
 {
 	engine->session.beat_wanted = true;
 }
 
-void engine_beaten(struct engine *engine, int error, const char *missing)
+void session_beaten(struct engine *engine, int error, const char *missing)
 {
 	struct lock *lock = NULL;
 
 	engine->session.beat_under_way = false;
 	if (error == 0 || error == -ENOENT || error == -EACCES)
-		engine_acknowledged(engine, engine->session.beat_sent_ms);
+		session_acknowledged(engine, engine->session.beat_sent_ms);
 	/* What was shown together with that was not shown. Where rights are missing it would be the
 	 * same again, and the others would never have their turn. */
 	if (error != 0 && error != -EACCES)
@@ -379,13 +379,13 @@ void engine_beaten(struct engine *engine, int error, const char *missing)
 	}
 }
 
-int64_t engine_lease_deadline(const struct engine *engine)
+int64_t session_lease_deadline(const struct engine *engine)
 {
 	int64_t deadline_ms = engine_holds(engine) ? engine_lease_end(engine) : INT64_MAX;
 	int64_t beat_ms = INT64_MAX;
 	int64_t touch_ms = INT64_MAX;
 	if (engine->session.state == STORE_CONNECTED)
-		touch_ms = engine_lease(engine).touch_ms;
+		touch_ms = outbox_lease(engine).touch_ms;
 	if (needs_beat(engine))
 		beat_ms = next_beat_ms(engine);
 	if (touch_ms < beat_ms)
@@ -395,7 +395,7 @@ int64_t engine_lease_deadline(const struct engine *engine)
 
 int64_t engine_lease_end(const struct engine *engine)
 {
-	return engine_lease(engine).end_ms;
+	return outbox_lease(engine).end_ms;
 }
 
 int64_t engine_held_lease(const struct engine *engine, int64_t *ret_timeout_ms)
@@ -408,7 +408,7 @@ int64_t engine_held_lease(const struct engine *engine, int64_t *ret_timeout_ms)
 
 struct engine_status engine_status(const struct engine *engine)
 {
-	const struct store_lease lease = engine_lease(engine);
+	const struct store_lease lease = outbox_lease(engine);
 	struct engine_status status = {
 		.session = engine->session.state,
 		.timeout_ms = engine->session.timeout_ms,
@@ -421,7 +421,7 @@ struct engine_status engine_status(const struct engine *engine)
 		.reconnects = engine->session.connections > 0 ? engine->session.connections - 1 : 0,
 	};
 
-	if (engine_in_moratorium(engine))
+	if (moratorium_lasts(engine))
 		status.moratorium_left_ms = engine->moratorium.until_ms - engine->now_ms;
 	if (is_in_use(engine) && lease.end_ms != INT64_MAX)
 		status.lease_left_ms =
@@ -429,12 +429,7 @@ struct engine_status engine_status(const struct engine *engine)
 	return status;
 }
 
-uint64_t claim_cycle_list(const struct claim *claim)
-{
-	return claim_coverage(claim) != NULL ? claim_coverage(claim)->cycle_list : 0;
-}
-
-bool lock_needs_list(const struct lock *lock)
+bool session_needs_list(const struct lock *lock)
 {
 	const struct claim *claim;
 	if (lock->listing.wanted > lock->listing.done && lock->in_queue.own > 0)
@@ -443,11 +438,11 @@ bool lock_needs_list(const struct lock *lock)
 		return true;
 	CLAIMS_FOREACH (lock->queue.first, claim) {
 		if (claim->state == CLAIM_QUEUED || claim->list_wanted > lock->listing.done ||
-		    claim_cycle_list(claim) > lock->listing.done)
+		    coverage_cycle_list(claim) > lock->listing.done)
 			return true;
 	}
 	return lock->doubts.missing || tests_need_list(lock) || proofs_need_list(lock) ||
-	       handoffs_want_attention(lock) || numbers_need_list(lock);
+	       lock_wants_attention(lock) || numbers_need_list(lock);
 }
 
 /* Sends what a claim that stands in the queue wants sent. */
@@ -457,11 +452,11 @@ static void resume(struct claim *claim)
 	if (claim->data.amended)
 		claim_amend(claim);
 	if (claim->state == CLAIM_WAITING &&
-	    (claim->place.blocker == NULL || claim_may_be_in_cycle(claim)))
+	    (claim->place.blocker == NULL || queue_may_be_in_cycle(claim)))
 		queue_judge(claim);
 }
 
-void lock_resume(struct lock *lock)
+void session_resume_lock(struct lock *lock)
 {
 	struct claim *claim, *next;
 	struct place *place;
@@ -480,7 +475,7 @@ void lock_resume(struct lock *lock)
 	}
 	delay_resume(lock);
 	handoffs_settle(lock);
-	if (lock_needs_list(lock))
+	if (session_needs_list(lock))
 		lock_list(lock);
 	numbers_resume(lock);
 	tests_settle(lock);

@@ -267,6 +267,7 @@ static inline enum claim_mode lock_mode(const struct lock *lock, enum claim_mode
 }
 
 /* Finds or makes the lock, which gets the policy unless it is in use. NULL: out of memory. */
-struct lock *lock_open(struct engine *engine, const char *path, const struct lock_policy *policy);
+struct lock *engine_open_lock(struct engine *engine, const char *path,
+			      const struct lock_policy *policy);
 
 #endif

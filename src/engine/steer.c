@@ -89,7 +89,7 @@ static void end_oversight(struct lock *lock, struct claim *claim, int error)
 	/* Its holder is not to believe in it until a heartbeat shows that: others have it already.
 	 * What stands there under its name does not count. */
 	if ((error == 0 || error == -ENXIO) && claim->state == CLAIM_HELD) {
-		queue_lose(claim);
+		merge_lose(claim);
 		return;
 	}
 	if (error == 0 || error == -ENXIO) {
@@ -98,7 +98,7 @@ static void end_oversight(struct lock *lock, struct claim *claim, int error)
 	}
 }
 
-void overseer_end(struct rival *overseer, int error)
+void steer_watch_ended(struct rival *overseer, int error)
 {
 	struct lock *lock = overseer->place.lock;
 
@@ -161,7 +161,7 @@ static bool is_steered(const struct claim *claim)
 	return claim->state == CLAIM_HELD || claim->state == CLAIM_WAITING;
 }
 
-void engine_oversee(struct engine *engine)
+void steer_oversee(struct engine *engine)
 {
 	int left = OVERSEEN_AT_A_TIME;
 	for (struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
@@ -187,7 +187,7 @@ static void requeue(struct claim *claim)
 		claim_withdraw(claim);
 	} else if (!claim_requeue(claim)) {
 		claim->place.requeue = true;
-		engine_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
+		lock_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
 	}
 }
 
@@ -207,9 +207,9 @@ static void take_away(struct claim *claim, const char *who)
 	}
 	delay_break(claim);
 	claim_withdraw(claim);
-	owner_lose(owner);
+	decide_lose_owner(owner);
 	if (flock)
-		lock_lose_uncovered(lock);
+		decide_lose_uncovered(lock);
 }
 
 /* It is to be given up when it is held. */
@@ -262,7 +262,7 @@ static void note_sent_back(struct claim *claim, const char *text)
 	queue_look_for_cycles(claim->place.lock); /* those who have passed it are held */
 }
 
-void overseer_read(const struct rival *overseer, const char *text, uint32_t version)
+void steer_watch_read(const struct rival *overseer, const char *text, uint32_t version)
 {
 	struct lock *lock = overseer->place.lock;
 	struct claim *claim = find_standing(lock, overseer->name);

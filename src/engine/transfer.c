@@ -106,7 +106,7 @@ static int restore_engine(struct restoring *restoring)
 	if (state_has(in, "suspended_ms"))
 		engine->session.suspended_ms = state_get_number(in, "suspended_ms", 0, TIME_MAX_MS);
 	engine->session.timeout_ms = state_get_number(in, "timeout_ms", 0, INT32_MAX);
-	engine_resume_lease(engine, state_get_number(in, "proven_ms", INT64_MIN, TIME_MAX_MS),
+	outbox_resume_lease(engine, state_get_number(in, "proven_ms", INT64_MIN, TIME_MAX_MS),
 			    state_find_flag(in, "doubtful"));
 	if (state_has(in, "setbacks"))
 		engine->moratorium.setbacks = state_get_unsigned(in, "setbacks", UINT64_MAX);
@@ -137,7 +137,7 @@ static int restore_lock(struct restoring *restoring)
 
 	restoring->records = NULL;
 	restoring->handoff = NULL;
-	restoring->lock = lock_open(engine, path, &policy);
+	restoring->lock = engine_open_lock(engine, path, &policy);
 	if (restoring->lock == NULL)
 		return state_starve(restoring->in);
 	restoring->recipe = (enum claim_recipe)read_word(restoring->in, "recipe",
@@ -412,7 +412,7 @@ static void restore_held(struct restoring *restoring, struct claim *claim)
 	claim->place.lock->held_flocks++;
 	if (wish->owner->records != NULL)
 		return;
-	if (owner_held_but(wish->owner, claim) != NULL)
+	if (claim_held_but(wish->owner, claim) != NULL)
 		state_refuse(restoring->in, "file", "one that holds nothing yet");
 }
 

@@ -138,3 +138,47 @@ void wish_clear_timer(struct wish *wish)
 	timers_clear(&wish_lock(wish)->engine->timers, &wish->timer);
 	wish_mark(wish);
 }
+
+void wish_describe(const struct wish *wish, char text[ENGINE_TEXT_BYTES])
+{
+	const struct claim *claim = wish->claim;
+	const struct engine *engine = claim->place.lock->engine;
+	enum claim_mode mode = claim_coverage(claim) != NULL ? claim_coverage(claim)->asked.mode
+							     : claim->place.parts.mode;
+	const struct engine_caller caller = wish_caller(wish);
+	engine->events->describe(engine->context, &caller, (enum lock_kind)wish->kind, mode, text);
+}
+
+const char *wish_words(const struct wish *wish, char words[CLAIM_DATA_WHO_BYTES])
+{
+	char text[ENGINE_TEXT_BYTES];
+
+	wish_describe(wish, text);
+	claim_data_words(text, words);
+	return words;
+}
+
+char *wish_format_data(const struct claim *claim)
+{
+	struct claim_data data = {
+		.waits = claim->place.says_waits,
+		.waits_for = claim->place.waits_for,
+		.exact = claim->place.exact &&
+			 (claim->place.says_waits || claim->place.holds != NULL),
+		.keeps = claim->place.says_keep,
+		.trip_ms = round_trip_shortest_ms(&claim->place.lock->engine->round_trip),
+	};
+	char text[ENGINE_TEXT_BYTES];
+	if (data.trip_ms > CLAIM_DATA_TRIP_MAX_MS)
+		data.trip_ms = CLAIM_DATA_TRIP_MAX_MS;
+	if (claim_coverage(claim) != NULL) {
+		data.has_ranges = true;
+		data.ranges = claim_coverage(claim)->ranges;
+	}
+	if (claim->place.holds != NULL) {
+		data.has_holds = true;
+		data.holds = *claim->place.holds;
+	}
+	wish_describe(claim->wishes, text);
+	return claim_data_format(text, &data);
+}

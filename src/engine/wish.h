@@ -6,6 +6,7 @@
 #define DLOCKFS_ENGINE_WISH_H
 
 #include "base/timers.h"
+#include "claim/data.h"
 #include "engine/engine.h"
 #include "engine/grace.h"
 #include "journal/journal.h"
@@ -76,5 +77,14 @@ void wish_limit(struct wish *wish);
 /* Sets the timer, for which there is room, or clears it. */
 void wish_set_timer(struct wish *wish, int64_t due_ms);
 void wish_clear_timer(struct wish *wish);
+
+/* The text of who asked for the wish. */
+void wish_describe(const struct wish *wish, char text[ENGINE_TEXT_BYTES]);
+
+/* The caller in words, for logs: claim_data_words(). Returns `words`. */
+const char *wish_words(const struct wish *wish, char words[CLAIM_DATA_WHO_BYTES]);
+
+/* The data of the wishes' claim; NULL: out of memory. To be freed. */
+char *wish_format_data(const struct claim *claim);
 
 #endif
