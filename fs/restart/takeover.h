@@ -38,9 +38,9 @@
 #include "files/shard.h"
 #include "journal/text.h"
 
-#define TAKEOVER_FORMAT	     12 /* the format that this program writes, */
-#define TAKEOVER_READER	     12 /* the oldest that can read it, */
-#define TAKEOVER_OLDEST	     3	/* and the oldest that this program reads */
+#define TAKEOVER_FORMAT	     13 /* the format that this program writes, */
+#define TAKEOVER_READER	     13 /* the oldest that can read it, */
+#define TAKEOVER_OLDEST	     13 /* and the oldest that this program reads */
 #define TAKEOVER_ENVIRONMENT "DLOCKFS_TAKE_OVER"
 #define TAKEOVER_REHEARSAL   ",rehearsal" /* behind the number of the descriptor */
 #define TAKEOVER_WARDEN	     4		  /* where a rehearsal has its socket to the warden */

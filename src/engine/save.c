@@ -6,8 +6,8 @@
  *   owner    what an open file has been granted, or lost
  *   lock     its path; what follows is of it
  *   process  with record locks, and `file`, for each other one through which it has locked
- *   claim    ours, those not placed in their order, each with its wish; behind all others, one by
- *            one, the wishes of those that are handed on
+ *   claim    ours, those not placed in their order, each with its wish
+ *   wish     of a claim that is handed on, one by one, behind all claims
  *
  * and those of lockfile_save.c.
  *
@@ -148,23 +148,6 @@ static void save_wish(const struct wish *wish, const struct engine_transfer *tra
 	transfer->save_caller(out, &caller);
 }
 
-/* What versions of dlockfs before this one expect of a claim whose wishes are in lines of their
- * own, all of one user, or that nobody wants. */
-static void save_no_wish(const struct claim *claim, const struct engine_transfer *transfer,
-			 FILE *out)
-{
-	const struct wish *any = claim->wishes;
-	enum lock_kind kind = claim->place.parts.record ? LOCK_KIND_RECORD : LOCK_KIND_FLOCK;
-
-	state_text(out, "kind", engine_kind_words[kind]);
-	state_flag(out, "asked", any != NULL);
-	state_flag(out, "waits", any != NULL && any->waits);
-	state_number(out, "pid", 0);
-	state_unsigned(out, "uid", any != NULL ? any->uid : 0);
-	if (claim->state != CLAIM_LEAVING)
-		transfer->save_caller(out, &(struct engine_caller){0});
-}
-
 static void save_coverage(const struct claim *claim, const struct engine_transfer *transfer,
 			  FILE *out)
 {
@@ -179,14 +162,11 @@ static void save_coverage(const struct claim *claim, const struct engine_transfe
 		state_unsigned(out, "through", transfer->number_owner(coverage->file->cookie));
 }
 
-/* `lead`, `keeper`, `behind`, `following` and `used` are the words of the format. */
+/* `lead`, `keeper` and `behind` are the words of the format. */
 static void save_handoff(const struct claim *claim, FILE *out)
 {
-	bool held = claim->state == CLAIM_HELD;
-
 	state_unsigned(out, "lead", claim->handoff->number);
-	state_flag(out, "keeper", !held || claim_is_kept(claim));
-	state_flag(out, "used", held);
+	state_flag(out, "keeper", claim->state != CLAIM_HELD || claim_is_kept(claim));
 	state_flag(out, "contended", claim->handoff->contended);
 	state_number(out, "passed", claim->handoff->passed);
 }
@@ -212,8 +192,6 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 	state_text(out, "name", place_name(&claim->place, name));
 	if (wish != NULL && is_of_line(wish))
 		save_wish(wish, transfer, out);
-	else
-		save_no_wish(claim, transfer, out);
 	if (claim->state == CLAIM_HELD)
 		state_number(out, "kept", claim->kept);
 	state_flag(out, "says_waits", claim->place.says_waits);
@@ -223,7 +201,6 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 	state_flag(out, "revoked", claim->revoked);
 	state_flag(out, "marked", claim->marker.asked);
 	state_flag(out, "amend", is_to_be_amended(claim));
-	state_flag(out, "exact", claim->place.exact);
 	if (claim->place.holds != NULL)
 		state_ranges(out, "holds", claim->place.holds);
 	if (claim_coverage(claim) != NULL)
@@ -233,21 +210,9 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 	state_end(out);
 }
 
-/* As a claim, with a name, which other versions of this program read: that of no claim, but of its
- * mode. */
 static void save_waiting(const struct wish *wish, const struct engine_transfer *transfer, FILE *out)
 {
-	const struct claim_name name = {
-		.id = {.session = claim_id_session(0)},
-		.span = CLAIM_SPAN_WHOLE,
-		.mode = wish->claim->place.parts.mode,
-	};
-	char text[CLAIM_NAME_BYTES];
-
-	claim_name_format_placed(text, &name);
-	state_begin(out, "claim");
-	state_text(out, "state", "following");
-	state_text(out, "name", text);
+	state_begin(out, "wish");
 	save_wish(wish, transfer, out);
 	state_unsigned(out, "behind", wish->claim->handoff->number);
 	state_end(out);

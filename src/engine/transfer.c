@@ -333,7 +333,6 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 	claim->place.waits_for =
 		claim_name_order(state_find_number(in, "waits_for", INT32_MIN, INT64_MAX));
 	claim->careful = state_find_flag(in, "careful");
-	claim->place.exact = state_find_flag(in, "exact");
 	claim->revoked = state_find_flag(in, "revoked");
 	if (state_find_flag(in, "marked"))
 		claim->marker.asked = true; /* a claim that is held asks no more */
@@ -384,7 +383,7 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 
 	if (leaves == owned && claim->state != CLAIM_UNCERTAIN)
 		state_refuse(in, NULL, leaves ? "no owner" : "an owner");
-	else if (record != (read_kind(in) == LOCK_KIND_RECORD) && !leaves)
+	else if (state_has(in, "kind") && record != (read_kind(in) == LOCK_KIND_RECORD))
 		state_refuse(in, "kind", "record for what covers ranges, and only that");
 	else if (record && owned && (owner == NULL || owner->records == NULL))
 		state_refuse(in, "process", "that of a record lock");
@@ -524,14 +523,13 @@ static int restore_line(struct restoring *restoring)
 		return restore_process(restoring);
 	if (strcmp(word, "file") == 0)
 		return restore_file(restoring);
-	return strcmp(state_get_text(restoring->in, "state"), "following") == 0
-		       ? restore_waiting(restoring)
-		       : restore_claim(restoring);
+	return strcmp(word, "wish") == 0 ? restore_waiting(restoring) : restore_claim(restoring);
 }
 
 static bool is_of_engine(const char *word)
 {
-	static const char *const words[] = {"engine", "lock", "owner", "process", "file", "claim"};
+	static const char *const words[] = {"engine", "lock",  "owner", "process",
+					    "file",   "claim", "wish"};
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		if (strcmp(words[i], word) == 0)
 			return true;

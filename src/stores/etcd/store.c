@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -40,34 +39,15 @@ static int store_etcd_descriptor(struct store *base)
 	return store_etcd_from(base)->poll;
 }
 
-static void drain(int descriptor)
-{
-	uint64_t count;
-
-	while (read(descriptor, &count, sizeof(count)) < 0 && errno == EINTR)
-		;
-}
-
-static void set_timer(const struct store_etcd *store)
-{
-	int64_t next_ms = etcd_session_next_ms(store);
-	struct itimerspec at = {0};
-
-	if (next_ms != INT64_MAX) {
-		next_ms = next_ms > 0 ? next_ms : 1;
-		at.it_value.tv_sec = next_ms / 1000;
-		at.it_value.tv_nsec = next_ms % 1000 * 1000000;
-	}
-	timerfd_settime(store->timer, TFD_TIMER_ABSTIME, &at, NULL);
-}
-
 static void store_etcd_dispatch(struct store *base)
 {
 	struct store_etcd *store = store_etcd_from(base);
+	uint64_t count;
 
 	store->is_awake = false;
-	drain(store->wake);
-	drain(store->timer);
+	while (read(store->wake, &count, sizeof(count)) < 0 && errno == EINTR)
+		;
+	alarm_rang(&store->alarm);
 	seeker_dispatch(store->seeker);
 	grpc_dispatch(store->grpc);
 	etcd_operations_conclude_failed(store);
@@ -77,7 +57,7 @@ static void store_etcd_dispatch(struct store *base)
 	etcd_session_on_time(store);
 	etcd_batches_send(store);
 	grpc_flush(store->grpc);
-	set_timer(store);
+	alarm_set(&store->alarm, etcd_session_next_ms(store));
 }
 
 /* The lease */
@@ -213,12 +193,11 @@ static void free_store(struct store_etcd *store)
 {
 	grpc_destroy(store->grpc);
 	seeker_destroy(store->seeker);
-	for (size_t i = 0; i < 3; i++) {
-		int descriptor = (int[]){store->poll, store->wake, store->timer}[i];
-
-		if (descriptor >= 0)
-			close(descriptor);
-	}
+	if (store->poll >= 0)
+		close(store->poll);
+	if (store->wake >= 0)
+		close(store->wake);
+	alarm_finish(&store->alarm);
 	store_access_finish(&store->own_access);
 	free(store->session_key.bytes);
 	free(store->servers);
@@ -308,12 +287,11 @@ static int make_descriptors(struct store_etcd *store)
 
 	store->poll = epoll_create1(EPOLL_CLOEXEC);
 	store->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	store->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (store->poll < 0 || store->wake < 0 || store->timer < 0)
+	if (alarm_init(&store->alarm) < 0 || store->poll < 0 || store->wake < 0)
 		return -errno;
 	error = add_descriptor(store, store->wake);
 	if (!error)
-		error = add_descriptor(store, store->timer);
+		error = add_descriptor(store, store->alarm.descriptor);
 	if (!error)
 		error = add_descriptor(store, seeker_descriptor(store->seeker));
 	return error ? error : add_descriptor(store, grpc_descriptor(store->grpc));
@@ -333,7 +311,8 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 	store->events = events;
 	store->context = context;
 	store->statistics = options->statistics;
-	store->poll = store->wake = store->timer = -1;
+	store->poll = store->wake = -1;
+	store->alarm = ALARM_NONE;
 	store->asked_progress_ms = INT64_MAX;
 	store->ttl_s = (options->session_timeout_ms + 999) / 1000;
 	if (store->ttl_s > ETCD_TTL_MAX_S)

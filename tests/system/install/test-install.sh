@@ -30,8 +30,8 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/share/doc/dlockfs/kubernetes/dlockfs.yaml
 .$prefix/share/doc/dlockfs/lease-time-line.svg
 .$prefix/share/doc/dlockfs/life-of-a-lock.svg
-.$prefix/share/doc/dlockfs/limits.md
 .$prefix/share/doc/dlockfs/mounting.md
+.$prefix/share/doc/dlockfs/notes.md
 .$prefix/share/doc/dlockfs/other-clients.md
 .$prefix/share/doc/dlockfs/programs.md
 .$prefix/share/doc/dlockfs/prometheus/dlockfs-dashboard.json

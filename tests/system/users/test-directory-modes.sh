@@ -1,5 +1,5 @@
 #!/bin/bash
-# The modes of directories in which a stranger cannot make others wait in the kernel (etc/doc/limits.md): a stranger lets a write, or
+# The modes of directories in which a stranger cannot make others wait in the kernel (etc/doc/access.md): a stranger lets a write, or
 # the reading of a directory, stall on a page of a file system that does not answer, and removes the file. In a directory of mode
 # 0777 that holds others up, or this test would show nothing.
 # shellcheck source=../../functions.sh
