@@ -64,7 +64,6 @@ const struct field engine_wish_fields[] = {
 	{0},
 };
 
-/* `lead`, and other keys of save_handoff(), are the words of the format. */
 const struct field engine_handoff_fields[] = {
 	{"lead", FIELD_UNSIGNED(struct handoff, number, SAVE_HANDOFFS_MAX)},
 	{"contended", FIELD_FLAG(struct handoff, contended)},
@@ -201,6 +200,7 @@ static void save_coverage(const struct claim *claim, FILE *out)
 			       transfer_of(coverage->file)->number_owner(coverage->file->cookie));
 }
 
+/* `lead`, `keeper` and `behind` are the words of the format. */
 static void save_handoff(const struct claim *claim, FILE *out)
 {
 	fields_save(engine_handoff_fields, claim->handoff, out);
