@@ -9,14 +9,14 @@
  *   files/    names, directories and files (inode), open files (handle), the processes that hold
  *             locks, for signals (holder), who is told of a loss and in which order (telling), what
  *             each user has, and may have (user, user_lines, user_writes), who may use a lock
- *             (access), engines and stores (shard); requests that are answered later (parked), or
- *             that the next process would handle again (kept_request); what threads have looked up
- *             last (looked); orders to release or break a
- *             lock (steer); who got which lock, for the log (audit, audit_note); answers that wait
+ *             (access), engines and stores (shard); requests that wait (waiting): for the engine
+ *             (parked), for a lock to be released or broken (steer); those that the next process
+ *             would handle again (kept_request); what threads have looked up last (looked); who
+ *             got which lock, for the log (audit, audit_note); answers that wait
  *             for a commit (answers); counters (metrics)
  *   status/   the tree .dlockfs: its names (node), the text of its files (file), what is open there
- *             (content), requests (requests, steer), requests that wait for a store (wait), and the
- *             turns of users at the stores (turn)
+ *             (content), requests (requests), requests that wait for a store (wait), and the turns
+ *             of users at the stores (turn)
  *   ops/      lookup, mkdir, rmdir, unlink, and what a lock directory refuses (name), attributes
  *             and the small text (file), open, create, exclusive open, release (open), flock and
  *             record locks (lock), fsync and fencing tokens (proof), listing a directory (dir);
@@ -51,11 +51,10 @@
 #include "files/user.h"
 #include "files/user_lines.h"
 #include "files/user_writes.h"
+#include "files/waiting.h"
 #include "journal/journal.h"
 
 struct answers;
-struct asking;
-struct held;
 struct late;
 struct lease_board;
 struct listing;
@@ -89,14 +88,14 @@ struct filesystem {
 	char host[HOST_NAME_MAX + 1]; /* the host's name, for claims */
 	struct listing *listings;     /* open directories */
 	struct status *status;	      /* the tree .dlockfs */
-	struct steer *steers;	      /* orders on their way */
 	int makers;		      /* epoll(7) of processes that made lasting names */
-	struct asking *askings;	      /* requests about lasting names that wait (ops/asking.h) */
+	struct waiting *steers;	      /* orders on their way (files/steer.h) */
+	struct waiting *askings;      /* requests about lasting names that wait (ops/asking.h) */
 	bool askings_ready;	      /* some of them may go on */
 	struct late *lates;	      /* texts that are stored late (ops/late.h) */
 	uint64_t late_serial;	      /* the latest of them */
-	struct held *held;	      /* requests that are held (ops/held.h), */
-	struct held *held_until;      /* and those of which it is known until when */
+	struct waiting *held;	      /* requests that are held (ops/held.h), */
+	struct waiting *held_until;   /* and those of which it is known until when */
 	bool held_ready;	      /* the former may go on */
 	struct looked_threads looked; /* what threads have looked up last */
 	struct metrics metrics;

@@ -23,6 +23,7 @@
 #include "engine/lockfile.h"
 #include "files/inode.h"
 #include "files/lasting_text.h"
+#include "files/waiting.h"
 
 /* How often something is tried again that another host changes at the same time. */
 #define ASKING_TRIES_MAX 8
@@ -31,14 +32,14 @@
  * with it. */
 #define ASKING_MOVED_MAX (STORE_STEPS_MAX / 2 - 1)
 
+extern const struct waiting_kind asking_kind;
+
 struct asking {
-	struct asking *prev, *next; /* in filesystem->askings */
+	struct waiting waiting; /* first; in filesystem->askings. Without a request: an open whose
+				   GETATTR has not come yet, or what nobody waits for */
 	struct filesystem *filesystem;
 	struct shard *shard;
-	fuse_req_t req; /* NULL: an open whose GETATTR has not come yet */
-	struct kept_request *kept;
-	bool resumed;	   /* the process before handled the request, too */
-	struct user *user; /* with a share of USER_WAITERS; NULL: none */
+	bool resumed; /* the process before handled the request, too */
 	uid_t uid;
 	gid_t gid;
 	pid_t thread;
@@ -97,13 +98,6 @@ struct asking *asking_begin_path(fuse_req_t req, const char *path,
 struct asking *asking_begin_alone(const struct inode *directory,
 				  void (*done)(struct asking *asking));
 
-/* What waits without a request counts for the user, whose limit is not checked, until it is freed.
- * Returns 0 or -ENOMEM. */
-int asking_count(struct asking *asking, uid_t uid);
-
-/* It does not count, as another request of the same call does: until asking_hold(). */
-void asking_uncount(struct asking *asking);
-
 /* The request is another one of the same call: that of an open which has begun before. Returns
  * -ENOMEM, and the request is still to be answered. */
 int asking_hold(struct asking *asking, fuse_req_t req);
@@ -134,9 +128,6 @@ int asking_errno(int error);
 /* Calls done() of all whose answers have come. Before each commit: what the engine has decided, and
  * forgotten, has to be answered for the next process, too. */
 void asking_go_on(struct filesystem *filesystem);
-
-/* The daemon stops: answers all with EIO. */
-void asking_refuse_all(struct filesystem *filesystem);
 
 /* For struct engine_events. */
 extern const struct lockfile_events asking_events;

@@ -259,7 +259,7 @@ static void listed(struct asking *asking)
 	int error = asking->read_error;
 
 	if (directory == NULL || listing == NULL) {
-		fuse_reply_buf(asking->req, NULL, 0);
+		fuse_reply_buf(asking->waiting.req, NULL, 0);
 		asking_free(asking);
 		return;
 	}
@@ -275,7 +275,7 @@ static void listed(struct asking *asking)
 		asking_reply(asking, asking_errno(error));
 		return;
 	}
-	reply_names(asking->req, directory, listing, asking->size, asking->offset,
+	reply_names(asking->waiting.req, directory, listing, asking->size, asking->offset,
 		    asking->lists_plus);
 	asking_free(asking);
 }

@@ -135,7 +135,7 @@ static void got_text(struct asking *asking)
 		asking_reply(asking, asking_errno(asking->read_error));
 		return;
 	}
-	reply_text(asking->req, inode, asking->size, asking->offset);
+	reply_text(asking->waiting.req, inode, asking->size, asking->offset);
 	asking_free(asking);
 }
 
@@ -174,7 +174,7 @@ static void got_target(struct asking *asking)
 
 	if (inode == NULL)
 		return;
-	reply_target(asking->req, inode);
+	reply_target(asking->waiting.req, inode);
 	asking_free(asking);
 }
 
@@ -253,7 +253,7 @@ static void reply_open(struct asking *asking, struct inode *inode)
 	asking->info.direct_io = 1;
 	asking->info.keep_cache = 0;
 	asking->info.noflush = 0;
-	if (fuse_reply_open(asking->req, &asking->info) == -ENOENT)
+	if (fuse_reply_open(asking->waiting.req, &asking->info) == -ENOENT)
 		handle_close(handle); /* the caller was killed; no RELEASE will come */
 	asking_free(asking);
 }
@@ -264,7 +264,7 @@ static void reply_changed(struct asking *asking, struct inode *inode)
 	if (asking->opens) {
 		reply_open(asking, inode);
 	} else if (asking->data != NULL) {
-		fuse_reply_write(asking->req, asking->size);
+		fuse_reply_write(asking->waiting.req, asking->size);
 		asking_free(asking);
 	} else {
 		asking_reply_attr(asking, inode);
@@ -276,7 +276,7 @@ static void changed(struct asking *asking);
 /* Whether the process before has changed what is in memory, for this request. */
 static bool was_changed(const struct asking *asking)
 {
-	return asking->tries == 0 && kept_request_has_begun(asking->kept);
+	return asking->tries == 0 && kept_request_has_begun(asking->waiting.kept);
 }
 
 /* Changes what is in memory, and then the store, maybe later. */
@@ -294,7 +294,7 @@ static void change(struct asking *asking, struct inode *inode)
 			late_stamp(inode);
 		if (error == 0)
 			error = content_spread(inode);
-		kept_request_begin(asking->filesystem, asking->kept);
+		kept_request_begin(asking->filesystem, asking->waiting.kept);
 	}
 	if (error != 0) {
 		asking_reply(asking, -error);

@@ -324,10 +324,10 @@ static void renamed(struct asking *asking)
 /* The name in the directory gets a new one, which is not there yet. Returns 0 or -errno. */
 static int prepare_to_move(struct asking *asking, struct inode *child)
 {
-	int error = lasting_may_remove(asking->req, child);
+	int error = lasting_may_remove(asking->waiting.req, child);
 
 	if (error == 0)
-		error = lasting_prepare_copy(asking->req, asking->made, child->name, child,
+		error = lasting_prepare_copy(asking->waiting.req, asking->made, child->name, child,
 					     &asking->moved[asking->moved_count]);
 	asking->moved_count += error == 0;
 	return error;

@@ -217,8 +217,8 @@ int late_note(struct inode *inode, struct asking *write)
 	late->several |= late->uid != write->uid;
 	late->changed = late->asking != NULL;
 	kept_request_free(late->filesystem, late->kept);
-	late->kept = write->kept;
-	write->kept = NULL;
+	late->kept = write->waiting.kept;
+	write->waiting.kept = NULL;
 	return 0;
 }
 
