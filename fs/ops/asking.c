@@ -56,11 +56,11 @@ const struct waiting_kind asking_kind = {.share = USER_WAITERS, .refuse = refuse
 
 /* It waits for nothing yet. The path is that of the directory, or of a name in there. NULL: out of
  * memory. */
-static struct asking *create(struct shard *shard, const char *path,
+static struct asking *create(size_t bytes, struct shard *shard, const char *path,
 			     void (*done)(struct asking *asking))
 {
 	struct filesystem *filesystem = shard->filesystem;
-	struct asking *asking = calloc(1, sizeof(*asking));
+	struct asking *asking = calloc(1, bytes);
 
 	if (asking == NULL)
 		return NULL;
@@ -73,12 +73,12 @@ static struct asking *create(struct shard *shard, const char *path,
 }
 
 /* NULL: the request is answered. */
-static struct asking *create_for(fuse_req_t req, struct shard *shard, const char *path,
-				 void (*done)(struct asking *asking))
+static struct asking *create_for(fuse_req_t req, size_t bytes, struct shard *shard,
+				 const char *path, void (*done)(struct asking *asking))
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	int error = asking_check(req);
-	struct asking *asking = error == 0 ? create(shard, path, done) : NULL;
+	struct asking *asking = error == 0 ? create(bytes, shard, path, done) : NULL;
 
 	if (error == 0)
 		error = asking != NULL ? asking_hold(asking, req) : -ENOMEM;
@@ -89,33 +89,33 @@ static struct asking *create_for(fuse_req_t req, struct shard *shard, const char
 		return NULL;
 	}
 	asking->uid = caller->uid;
-	asking->gid = caller->gid;
 	asking->thread = caller->pid;
 	asking->resumed = asking->filesystem->requests.resumed != NULL;
 	return asking;
 }
 
-struct asking *asking_begin(fuse_req_t req, const struct inode *directory,
-			    void (*done)(struct asking *asking))
+void *asking_begin(fuse_req_t req, size_t bytes, const struct inode *directory,
+		   void (*done)(struct asking *asking))
 {
 	assert(lasting_directory(directory));
-	struct asking *asking = create_for(req, directory->shard, directory->path, done);
+	struct asking *asking = create_for(req, bytes, directory->shard, directory->path, done);
 
 	if (asking != NULL)
 		asking->parent = directory->node;
 	return asking;
 }
 
-struct asking *asking_begin_path(fuse_req_t req, const char *path,
-				 void (*done)(struct asking *asking))
+void *asking_begin_path(fuse_req_t req, size_t bytes, const char *path,
+			void (*done)(struct asking *asking))
 {
-	return create_for(req, shard_of(filesystem_of(req), path), path, done);
+	return create_for(req, bytes, shard_of(filesystem_of(req), path), path, done);
 }
 
 struct asking *asking_begin_alone(const struct inode *directory,
 				  void (*done)(struct asking *asking))
 {
-	struct asking *asking = create(directory->shard, directory->path, done);
+	struct asking *asking =
+		create(sizeof(struct asking), directory->shard, directory->path, done);
 
 	if (asking != NULL)
 		asking->parent = directory->node;
@@ -148,24 +148,15 @@ void asking_free(struct asking *asking)
 	free_names(asking);
 	lasting_facts_finish(&asking->facts);
 	free(asking->name);
-	free(asking->data);
 	free(asking->below);
-	free(asking->path);
 	free(asking);
-}
-
-/* One answer more is to come. */
-static void expect(struct asking *asking)
-{
-	asking->answers++;
-	asking->ready = false;
 }
 
 /* One of the answers has come, or will not. */
 static void answered(struct asking *asking)
 {
-	if (--asking->answers == 0)
-		asking_skip(asking);
+	asking->answers--;
+	asking_skip(asking);
 }
 
 /* What the servers are to write for the user. */
@@ -181,7 +172,7 @@ static size_t count_bytes(const struct store_step *steps, size_t count)
 void asking_alter(struct asking *asking, const struct store_step *steps, size_t count)
 {
 	user_writes_add_bytes(asking->filesystem, asking->uid, count_bytes(steps, count));
-	expect(asking);
+	asking->answers++; /* one more is to come */
 	asking->alter_error =
 		engine_alter(asking->shard->engine, steps, count, asking->limit_ms, asking);
 	if (asking->alter_error != 0)
@@ -190,7 +181,7 @@ void asking_alter(struct asking *asking, const struct store_step *steps, size_t 
 
 void asking_read(struct asking *asking, const char *path)
 {
-	expect(asking);
+	asking->answers++;
 	asking->read_error =
 		engine_read_file(asking->shard->engine, path, asking->limit_ms, asking);
 	if (asking->read_error != 0)
@@ -204,7 +195,7 @@ static void list(struct asking *asking, const char *top, const char *below)
 	asking->below = strdup(below);
 	asking->is_empty = true;
 	asking->is_deep = false;
-	expect(asking);
+	asking->answers++;
 	asking->read_error = asking->below != NULL ? engine_list_files(asking->shard->engine, top,
 								       asking->limit_ms, asking)
 						   : -ENOMEM;
@@ -237,13 +228,12 @@ void asking_list_path(struct asking *asking, const char *path)
 
 void asking_skip(struct asking *asking)
 {
-	asking->ready = true;
-	asking->filesystem->askings_ready = true;
+	asking->filesystem->askings_ready |= asking->answers == 0;
 }
 
 void asking_reply(struct asking *asking, int error)
 {
-	if (asking->waiting.req != NULL && asking->path != NULL && error == 0)
+	if (asking->waiting.req != NULL && asking->is_order && error == 0)
 		fuse_reply_ioctl(asking->waiting.req, 0, NULL, 0);
 	else if (asking->waiting.req != NULL)
 		fuse_reply_err(asking->waiting.req, error);
@@ -281,10 +271,8 @@ void asking_go_on(struct filesystem *filesystem)
 		filesystem->askings_ready = false;
 		DL_FOREACH_SAFE (filesystem->askings, waiting, next) {
 			struct asking *asking = (struct asking *)waiting;
-			if (!asking->ready)
-				continue;
-			asking->ready = false;
-			asking->done(asking);
+			if (asking->answers == 0)
+				asking->done(asking);
 		}
 	}
 }
