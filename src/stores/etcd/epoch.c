@@ -32,9 +32,7 @@
  *
  * And whether the root is *settled*: whoever finds it empty cannot know whether it has always been.
  * So there is a mark below it. A host that finds none grants nothing for a session timeout, and
- * then puts the mark, unless it is told that the root is new. A host that goes on with the lease of
- * an older dlockfs, which knew of no mark, knows that the service has kept its data: it puts the
- * mark at once.
+ * then puts the mark, unless it is told that the root is new.
  *
  * Loop thread only.
  */
@@ -136,11 +134,11 @@ static void judge_mark(struct store_etcd *store, const Etcd__TxnResponse *answer
 
 	bool is_there = !found || found->n_kvs > 0;
 
-	if (!is_there && (store->new_root || (store->is_of_older && store->resumed)))
+	if (!is_there && store->new_root)
 		change_mark(store, true);
 	else if (!is_there)
 		bar(store, STORE_NEW_ROOT);
-	store->new_root = store->is_of_older = false;
+	store->new_root = false;
 }
 
 static void end(struct store_etcd *store, int status, const char *text)

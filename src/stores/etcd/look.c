@@ -222,14 +222,11 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 		error = -ENOENT;
 	if (!error) {
 		const ProtobufCBinaryData *value = data ? &data->value : &found->value;
-		size_t line = data || !operation->claim.is_ours
-				      ? 0
-				      : etcd_value_line((const char *)value->data, value->len) + 1;
+		size_t bytes = data || !operation->claim.is_ours ? value->len : 0;
 
-		line = line < value->len ? line : value->len;
 		claim = (struct store_claim){
-			.data = value->len > 0 ? (const void *)(value->data + line) : "",
-			.data_bytes = value->len - line,
+			.data = bytes > 0 ? (const void *)value->data : "",
+			.data_bytes = bytes,
 			.session = (uint64_t)found->lease,
 			.version = data ? (uint32_t)data->version : 0,
 		};

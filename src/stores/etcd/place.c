@@ -65,11 +65,8 @@ static void ask_for_queue(struct transaction_branch *then, const struct operatio
 
 static bool make_value(struct operation *operation)
 {
-	char line[CLAIM_NAME_PREFIX_BYTES];
-
 	free(operation->value);
-	claim_name_format(line, &operation->parts);
-	operation->value = etcd_value_format(line, "");
+	operation->value = etcd_claim_value(&operation->parts);
 	return operation->value != NULL;
 }
 

@@ -31,7 +31,6 @@ struct saved_session {
 	int64_t seen;
 	int64_t token_floor;
 	uint64_t cluster;
-	bool is_of_older;
 };
 
 static int store_etcd_descriptor(struct store *base)
@@ -166,19 +165,14 @@ static void *restore_session(struct state_reader *in)
 {
 	struct saved_session *saved;
 
-	if (!state_has(in, "session") && !state_has(in, "seen"))
-		return NULL;
 	saved = calloc(1, sizeof(*saved));
 	if (!saved) {
 		state_starve(in);
 		return NULL;
 	}
-	saved->is_of_older = !state_has(in, "seen");
-	if (!saved->is_of_older) {
-		saved->seen = state_get_number(in, "seen", 0, INT64_MAX);
-		saved->cluster = state_get_unsigned(in, "cluster", UINT64_MAX);
-	}
-	saved->token_floor = state_find_number(in, "token_floor", 0, INT64_MAX);
+	saved->seen = state_get_number(in, "seen", 0, INT64_MAX);
+	saved->cluster = state_get_unsigned(in, "cluster", UINT64_MAX);
+	saved->token_floor = state_get_number(in, "token_floor", 0, INT64_MAX);
 	if (!state_has(in, "session"))
 		return saved;
 	saved->lease = state_get_number(in, "session", 1, INT64_MAX);
@@ -331,7 +325,6 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 		store->seen = saved->seen;
 		store->tokens.floor = saved->token_floor;
 		store->cluster = saved->cluster;
-		store->is_of_older = saved->is_of_older;
 	}
 	if (saved && saved->lease != 0) {
 		store->lease_id = saved->lease;

@@ -194,13 +194,3 @@ bool etcd_transaction_was_late_to_read(struct store_etcd *store, const Etcd__Txn
 	grpc_leave(store->grpc); /* the key is there again */
 	return true;
 }
-
-char *etcd_value_text(const Etcd__KeyValue *value, bool first)
-{
-	const char *text = (const char *)value->value.data;
-	size_t bytes = value->value.len, line = first ? etcd_value_line(text, bytes) : 0;
-
-	if (first)
-		line += line < bytes;
-	return bytes > 0 ? strndup(text + line, bytes - line) : strdup("");
-}

@@ -103,8 +103,4 @@ const Etcd__RangeResponse *etcd_transaction_found(const Etcd__TxnResponse *answe
 bool etcd_transaction_was_late(struct store_etcd *store, const Etcd__TxnResponse *answer);
 bool etcd_transaction_was_late_to_read(struct store_etcd *store, const Etcd__TxnResponse *answer);
 
-/* The data in a value, up to the first NUL; `first`: those of a claim of dlockfs, behind the line
- * with its name. To be freed; NULL: out of memory. */
-char *etcd_value_text(const Etcd__KeyValue *value, bool first);
-
 #endif
