@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "claim/name.h"
 
 #define RESERVED_NAME "zookeeper" /* the server's own znode below its root */
@@ -43,16 +44,6 @@ static size_t storable_bytes(const unsigned char *text)
 	return 3;
 }
 
-static char *append_encoded(char *out, unsigned char byte)
-{
-	static const char hex[] = "0123456789ABCDEF";
-
-	*out++ = '%';
-	*out++ = hex[byte >> 4];
-	*out++ = hex[byte & 15];
-	return out;
-}
-
 /* Whether a component of this length and text would mean something else to ZooKeeper. */
 static bool is_special(const char *component, size_t bytes, bool below_server_root)
 {
@@ -80,7 +71,7 @@ static char *append_component(char *out, const char *component, size_t bytes, bo
 		if (*component == '/') /* of a file below another one */
 			count = 0;
 		if (count == 0)
-			out = append_encoded(out, (unsigned char)*component++);
+			out = escape_put(out, (unsigned char)*component++);
 		for (; count > 0; count--)
 			*out++ = *component++;
 	}
@@ -97,7 +88,7 @@ static char *hide_number(char *component, char *end)
 	*end = '\0';
 	if (!claim_name_parse(component, &claim))
 		return end;
-	return append_encoded(end - 1, (unsigned char)end[-1]);
+	return escape_put(end - 1, (unsigned char)end[-1]);
 }
 
 char *znode_path_encode(const char *root, const char *lock_path)
@@ -121,7 +112,7 @@ char *znode_path_encode(const char *root, const char *lock_path)
 		component = out;
 		special = is_special(lock_path, bytes, below_server_root);
 		if (is_like_marker(lock_path, bytes)) {
-			out = append_encoded(out, (unsigned char)*lock_path++);
+			out = escape_put(out, (unsigned char)*lock_path++);
 			bytes--;
 		}
 		out = append_component(out, lock_path, bytes, special);
@@ -136,34 +127,13 @@ char *znode_path_encode(const char *root, const char *lock_path)
 	return encoded;
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* Replaces every %XX, in any place. Returns 0, or -EINVAL where two digits are missing or make a
  * NUL. */
 static int replace_encoded(const char *encoded, char *out)
 {
-	for (; *encoded; encoded++) {
-		int high, low;
+	ssize_t bytes = escape_decode(out, encoded, strlen(encoded));
 
-		if (*encoded != '%') {
-			*out++ = *encoded;
-			continue;
-		}
-		high = hex_value(*++encoded);
-		low = high < 0 ? -1 : hex_value(*++encoded);
-		if (low < 0 || (high == 0 && low == 0))
-			return -EINVAL;
-		*out++ = (char)(high << 4 | low);
-	}
-	*out = '\0';
-	return 0;
+	return bytes >= 0 && strlen(out) == (size_t)bytes ? 0 : -EINVAL;
 }
 
 /* Returns 1 if encoding `lock_path` below `root` gives `encoded`, 0 if not, or -ENOMEM. */

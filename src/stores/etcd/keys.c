@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "claim/file_path.h"
 
 #define READ	"read/"
@@ -165,34 +166,15 @@ bool etcd_key_of_new(struct etcd_key *ret, const char *root, const char *path,
 			  name->mode == CLAIM_SHARED ? READ : WRITE, slot);
 }
 
-static int hex_digit(char c)
-{
-	static const char digits[] = "0123456789ABCDEF";
-	const char *found = c ? strchr(digits, c) : NULL;
-
-	return found ? (int)(found - digits) : -1;
-}
-
 /* Puts the bytes that a name's text stands for behind `count` others. Returns false, if no text
  * is ever encoded so. */
 static bool decode(struct etcd_key *key, const char *text, size_t bytes)
 {
-	for (size_t i = 0; i < bytes; i++) {
-		char c = text[i];
+	ssize_t decoded = escape_decode(key->bytes + key->count, text, bytes);
 
-		if (c == '%') {
-			int high = i + 2 < bytes ? hex_digit(text[i + 1]) : -1;
-			int low = high < 0 ? -1 : hex_digit(text[i + 2]);
-
-			if (low < 0)
-				return false;
-			c = (char)(high * 16 + low);
-			i += 2;
-		}
-		key->bytes[key->count++] = c;
-	}
-	key->bytes[key->count] = '\0';
-	return true;
+	if (decoded >= 0)
+		key->count += (size_t)decoded;
+	return decoded >= 0;
 }
 
 static bool ends_in(const char *text, size_t bytes, const char *end)
@@ -324,7 +306,7 @@ static char *format_other(const char *text, size_t bytes, const char *tag, int64
 		if (c > ' ' && c < 0x7f && c != '%' && c != '/')
 			*at++ = (char)c;
 		else
-			at += sprintf(at, "%%%02X", c);
+			at = escape_put(at, c);
 	}
 	if (name)
 		sprintf(at, "%s%010" PRId64, tag, revision);
