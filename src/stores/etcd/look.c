@@ -94,7 +94,7 @@ static int send_look(struct operation *operation)
 		} else {
 			etcd_queue_range(&transaction.then, operation, ends);
 		}
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		error = etcd_operation_call(operation, &transaction);
 	}
 	free(ends[0].bytes);
 	free(ends[1].bytes);
@@ -182,7 +182,7 @@ static int send_read(struct operation *operation)
 	if (etcd_key_end_of_claim(&end, &operation->claim.key)) {
 		etcd_transaction_range(&transaction.then, &operation->claim.key,
 				       operation->claim.is_ours || operation->marked ? &end : NULL);
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		error = etcd_operation_call(operation, &transaction);
 	}
 	free(end.bytes);
 	return error;
@@ -285,7 +285,7 @@ static int send_write(struct operation *operation)
 		else
 			etcd_change(&transaction, &operation->claim, &data, &end, operation->text,
 				    operation->version, operation->lease);
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		error = etcd_operation_call(operation, &transaction);
 	}
 	free(data.bytes);
 	free(end.bytes);
@@ -357,7 +357,7 @@ static int send_remove(struct operation *operation)
 						 operation->claim.order);
 		etcd_transaction_delete(&transaction.then, &operation->claim.key,
 					operation->claim.is_ours ? &end : NULL);
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		error = etcd_operation_call(operation, &transaction);
 	}
 	free(end.bytes);
 	return error;

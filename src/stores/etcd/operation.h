@@ -252,7 +252,7 @@ void etcd_operation_start(struct operation *operation, bool in_lane);
 void etcd_operation_hold(struct operation *operation);
 
 /* Sends the request of an operation. Returns 0 or -ENOMEM. */
-int etcd_operation_call(struct operation *operation, const Etcd__TxnRequest *request);
+int etcd_operation_call(struct operation *operation, struct transaction *transaction);
 
 /* Makes the request once more, for example with what the answer to the first one told. */
 void etcd_operation_send_again(struct operation *operation);

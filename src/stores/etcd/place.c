@@ -159,7 +159,7 @@ static int send_undo(struct operation *operation)
 					       operation->value);
 		etcd_transaction_delete(&transaction.then, &data, NULL);
 		etcd_transaction_delete(&transaction.then, &operation->claim.key, NULL);
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		error = etcd_operation_call(operation, &transaction);
 	}
 	free(data.bytes);
 	return error;

@@ -360,7 +360,7 @@ static int send_read(struct operation *operation)
 	if (etcd_key_end_of_claim(&range_end, &watch->claim.key)) {
 		etcd_transaction_range(&transaction.then, &watch->claim.key,
 				       watch->claim.is_ours ? &range_end : NULL);
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		error = etcd_operation_call(operation, &transaction);
 	}
 	free(range_end.bytes);
 	return error;
