@@ -32,14 +32,14 @@ const char *const engine_kind_words[] = {
 };
 
 const struct field engine_fields[] = {
-	{"session_number", FIELD_UNSIGNED(struct engine, session_number, UINT64_MAX)},
-	{"claim_number", FIELD_UNSIGNED(struct engine, claim_number, UINT32_MAX)},
-	{"grants", FIELD_UNSIGNED(struct engine, grants, UINT64_MAX)},
-	{"connections", FIELD_UNSIGNED(struct engine, connections, UINT64_MAX)},
-	{"sessions_lost", FIELD_UNSIGNED(struct engine, sessions_lost, UINT64_MAX)},
-	{"timeout_ms", FIELD_NUMBER(struct engine, timeout_ms, 0, INT32_MAX)},
-	{"setbacks", FIELD_UNSIGNED(struct engine, setbacks, UINT64_MAX), FIELD_OR(0)},
-	{"moratorium_ms", FIELD_NUMBER(struct engine, moratorium_ms, 0, SAVE_TIME_MAX_MS),
+	{"session_number", FIELD_UNSIGNED(struct engine, issued.session, UINT64_MAX)},
+	{"claim_number", FIELD_UNSIGNED(struct engine, issued.claim, UINT32_MAX)},
+	{"grants", FIELD_UNSIGNED(struct engine, issued.grants, UINT64_MAX)},
+	{"connections", FIELD_UNSIGNED(struct engine, session.connections, UINT64_MAX)},
+	{"sessions_lost", FIELD_UNSIGNED(struct engine, session.lost, UINT64_MAX)},
+	{"timeout_ms", FIELD_NUMBER(struct engine, session.timeout_ms, 0, INT32_MAX)},
+	{"setbacks", FIELD_UNSIGNED(struct engine, moratorium.setbacks, UINT64_MAX), FIELD_OR(0)},
+	{"moratorium_ms", FIELD_NUMBER(struct engine, moratorium.until_ms, 0, SAVE_TIME_MAX_MS),
 	 FIELD_OR(INT64_MIN)},
 	{0},
 };
@@ -89,17 +89,17 @@ static const struct engine_transfer *transfer_of(const struct owner *owner)
 static void save_engine(const struct state_item *item, FILE *out)
 {
 	const struct engine *engine = WHOLE(const struct engine, item);
-	const struct store_lease lease = engine_lease(engine);
+	const struct store_lease lease = outbox_lease(engine);
 
 	state_begin(out, "engine");
 	fields_save(engine_fields, engine, out);
-	state_unsigned(out, "owner_number", engine->owner_number);
-	state_flag(out, "lost", engine->session == STORE_LOST);
-	if (engine->session == STORE_SUSPENDED && engine->suspended_ms != INT64_MIN)
-		state_number(out, "suspended_ms", engine->suspended_ms);
+	state_unsigned(out, "owner_number", engine->issued.owner);
+	state_flag(out, "lost", engine->session.state == STORE_LOST);
+	if (engine->session.state == STORE_SUSPENDED && engine->session.suspended_ms != INT64_MIN)
+		state_number(out, "suspended_ms", engine->session.suspended_ms);
 	state_number(out, "proven_ms", lease.saved_ms);
 	state_flag(out, "doubtful", lease.doubtful);
-	state_flag(out, "set_back", engine->moratorium == STORE_SET_BACK);
+	state_flag(out, "set_back", engine->moratorium.why == STORE_SET_BACK);
 	state_end(out);
 }
 
@@ -395,8 +395,8 @@ static void visit_all(const struct engine *engine, struct state_visit each)
 		visit_list(&each, lock->queue.first);
 		visit_list(&each, lock->unplaced);
 		visit_list(&each, lock->leaving);
-		visit_wishes(&each, lock->handoffs);
-		visit_wishes(&each, lock->held_handoffs);
+		visit_wishes(&each, lock->handoffs.waiting);
+		visit_wishes(&each, lock->handoffs.held);
 	}
 }
 
