@@ -62,8 +62,8 @@ void lease_board_destroy(struct lease_board *board);
 int lease_board_memory(const struct lease_board *board);
 int lease_board_wake(const struct lease_board *board);
 
-/* When the holders of the store of that number ought to have been told, in milliseconds of
- * CLOCK_BOOTTIME; INT64_MAX: nothing is held. From then on the guard tells them, and it acts if the
+/* When the holders of the store of that number ought to have been told, by clock_now_ms();
+ * INT64_MAX: nothing is held. From then on the guard tells them, and it acts if the
  * daemon makes no progress for `patience_ms`. */
 void lease_board_set_deadline(struct lease_board *board, size_t store, int64_t deadline_ms,
 			      int64_t patience_ms);

@@ -3,6 +3,10 @@
  * One timerfd(2) for the next thing that is due, by the clock of clock_now_ms(). Its descriptor is
  * readable from that time on until alarm_rang() has been called. Nothing blocks.
  *
+ * The kernel's timers are slewed, as that clock is not: the alarm rings when a tenth of the time is
+ * left, or as much too late, while chronyd is in a hurry. So who was woken asks the clock, and what
+ * must not be late is set by clock_look_ms().
+ *
  * Single-threaded.
  */
 #ifndef DLOCKFS_BASE_ALARM_H

@@ -90,7 +90,7 @@ struct store_proof {
 
 /* What a store knows of the lease: until when its session is certain to live. Only the store knows
  * what proves that, and how often it has to be proven anew; the file in its folder that has the
- * arithmetic says from where each rule is. Times are of CLOCK_BOOTTIME (base/clock.h), in
+ * arithmetic says from where each rule is. Times are of clock_now_ms() (base/clock.h), in
  * milliseconds, and are reckoned from when something was sent, never from its answer. */
 struct store_lease {
 	/* From then on the session may be over without STORE_LOST, unless the lease is renewed.
@@ -118,7 +118,7 @@ struct store_events {
 	 * session that is lost ends before the event. */
 	void (*on_session)(void *context, enum store_session session, int64_t timeout_ms);
 
-	/* Nothing is to be granted before that time of CLOCK_BOOTTIME, in milliseconds, whatever
+	/* Nothing is to be granted before that time of clock_now_ms(), in milliseconds, whatever
 	 * the store shows. Comes before on_session() tells that the session is connected, or lost,
 	 * which follows it if the service has gone back: what was placed or seen before does not
 	 * count. */
