@@ -461,7 +461,7 @@ struct store_ops {
 	int64_t order_late, order_unsure;
 
 	/* The version of the data of a claim that was never changed since it was placed. Of claims
-	 * that another version of dlockfs has placed it may be another one. */
+	 * that others have placed it may be another one. */
 	uint32_t first_version;
 
 	/* Ends the session, so that all its claims are gone, and frees the store. No event

@@ -173,7 +173,6 @@ struct store_etcd {
 	int64_t tokens_version; /* of the key of their offset; 0: there is none */
 	bool raising;		/* they are being raised */
 	int tokens_error;	/* why the last one was refused, -errno; 0: it was not */
-	bool is_of_older;	/* the lease is that of a dlockfs which knew no mark (epoch.c) */
 	bool new_root;		/* as in struct store_options, until the first session */
 	struct grpc_call *asking;
 	struct grpc_call *keeper; /* the stream of keep-alives; NULL: to be opened */
@@ -253,7 +252,7 @@ void etcd_operation_start(struct operation *operation, bool in_lane);
 void etcd_operation_hold(struct operation *operation);
 
 /* Sends the request of an operation. Returns 0 or -ENOMEM. */
-int etcd_operation_call(struct operation *operation, const Etcd__TxnRequest *request);
+int etcd_operation_call(struct operation *operation, struct transaction *transaction);
 
 /* Makes the request once more, for example with what the answer to the first one told. */
 void etcd_operation_send_again(struct operation *operation);

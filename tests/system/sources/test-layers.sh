@@ -48,7 +48,7 @@ not_included src/stores/local/store.c '"stores/zookeeper/session.h"' \
     "stores/zookeeper/session.h is beside: src/stores/local does not know src/stores/zookeeper"
 not_included src/engine/queue.c '"queue.h"' "queue.h is not in src/ or fs/ by this path"
 not_included src/engine/queue.c '"../view/view.h"' "../view/view.h is not in src/ or fs/ by this path"
-not_included src/dlockctl/ls.c '"base/escape.h"' "base/escape.h is of src/base: src/dlockctl stands apart"
+not_included src/dlockctl/ls.c '"base/log.h"' "base/log.h is of src/base: src/dlockctl stands apart"
 not_included fs/loop.c '"dlockctl/text.h"' "dlockctl/text.h is of src/dlockctl, which stands apart"
 not_included fs/files/shard.c '"stores/zookeeper/store.h"' "what is of one store is only for fs/files/stores.c"
 not_included src/engine/engine.c '<fuse_lowlevel.h>' "fuse_lowlevel.h is only for fs"
