@@ -249,7 +249,7 @@ static uint64_t count_locks(const struct shard *shard)
 
 static uint64_t count_files(const struct shard *shard)
 {
-	return engine_files_count(shard->engine);
+	return lockfiles_count(shard->lockfiles);
 }
 
 static void count_one_worn(void *context, const struct engine_worn *worn)

@@ -138,7 +138,7 @@ void asking_go_on(struct filesystem *filesystem);
 /* The daemon stops: answers all with EIO. */
 void asking_refuse_all(struct filesystem *filesystem);
 
-/* For struct engine_events. */
+/* For struct shard_events. */
 extern const struct lockfile_events asking_events;
 
 #endif

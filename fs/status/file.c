@@ -167,7 +167,7 @@ static void write_shard(const struct shard *shard, FILE *out)
 	write_session(shard, out);
 	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\nfiles=%zu\n",
 		counts.locks, counts.holders, counts.kept, counts.waiters, shard->fenced,
-		engine_files_count(shard->engine));
+		lockfiles_count(shard->lockfiles));
 	write_space(shard->store, out);
 	engine_each_worn(shard->engine, write_worn, out);
 }

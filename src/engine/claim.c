@@ -320,7 +320,7 @@ void claim_place(struct claim *claim)
 	claim->sent = place_with_list(claim);
 	claim->sent_ms = engine->now_ms;
 	/* As good as a heartbeat, while there is nothing else that one would show to stand. */
-	if (engine->claims == 1 && claim->handoff == NULL && engine->lockfiles == NULL)
+	if (engine->claims == 1 && claim->handoff == NULL && engine->tenant.held == 0)
 		engine_defer_beat(engine);
 	lock->placing++;
 	lock->placing_with_list += claim->sent;

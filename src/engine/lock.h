@@ -14,7 +14,7 @@ enum { RETRY_MEMORY_MS = 100, RETRY_SOON_MS = 100, RETRY_LATER_MS = 1000 };
 /* Whether anything is of this host that ends with the session. */
 static inline bool engine_holds(const struct engine *engine)
 {
-	return engine->holders > 0 || engine->lockfiles != NULL;
+	return engine->holders > 0 || engine->tenant.held > 0;
 }
 
 /* Notes that something has failed and is to be sent again after so long. */

@@ -11,29 +11,28 @@
 
 #include "base/log.h"
 #include "engine/alteration.h"
-#include "engine/decisions.h"
 #include "engine/lock.h"
 #include "engine/outbox.h"
 #include "engine/session.h"
 #include "engine/settle.h"
 
 /* Whether there are such files. If not, the log tells. */
-static bool has_files(struct engine *engine, const char *path)
+static bool has_files(struct lockfiles *lockfiles, const char *path)
 {
-	if (engine->events->files != NULL && (engine->abilities & STORE_HAS_FILES) != 0)
+	if ((lockfiles->engine->abilities & STORE_HAS_FILES) != 0)
 		return true;
-	if (log_limit_passes(&engine->refusals, engine->now_ms, "lock files", path, strlen(path),
-			     -ENOLCK))
+	if (log_limit_passes(&lockfiles->engine->refusals, lockfiles->engine->now_ms, "lock files",
+			     path, strlen(path), -ENOLCK))
 		log_lock_error(path, "its store has not got lock files that outlive close: refused "
 				     "with ENOLCK");
 	return false;
 }
 
-static void set_limit(const struct engine *engine, struct timers *timers, struct timer *timer,
+static void set_limit(const struct lockfiles *lockfiles, struct timers *timers, struct timer *timer,
 		      int64_t limit_ms)
 {
-	if (limit_ms < INT64_MAX - engine->now_ms)
-		timers_set(timers, timer, engine->now_ms + limit_ms);
+	if (limit_ms < INT64_MAX - lockfiles->engine->now_ms)
+		timers_set(timers, timer, lockfiles->engine->now_ms + limit_ms);
 	else
 		timers_clear(timers, timer);
 }
@@ -49,122 +48,125 @@ static bool fits(const struct store_step *steps, size_t count)
 	return bytes <= STORE_STEPS_BYTES_MAX;
 }
 
-int engine_alter(struct engine *engine, const struct store_step *steps, size_t count,
-		 int64_t limit_ms, void *cookie)
+int lockfiles_alter(struct lockfiles *lockfiles, const struct store_step *steps, size_t count,
+		    int64_t limit_ms, void *cookie)
 {
 	struct alteration *alteration;
 
 	assert(count <= STORE_STEPS_MAX);
-	if (!has_files(engine, count > 0 ? steps[0].path : ""))
+	if (!has_files(lockfiles, count > 0 ? steps[0].path : ""))
 		return -ENOLCK;
 	if (!fits(steps, count))
 		return -EMSGSIZE;
-	alteration = alteration_find_former(engine, steps, count);
+	alteration = alteration_find_former(lockfiles, steps, count);
 	if (alteration == NULL)
-		alteration = alteration_create(engine, steps, count);
+		alteration = alteration_create(lockfiles, steps, count);
 	if (alteration == NULL)
 		return -ENOMEM;
 	alteration->former = false;
 	alteration->asked = true;
 	alteration->cookie = cookie;
-	set_limit(engine, &engine->alteration_timers, &alteration->timer, limit_ms);
+	set_limit(lockfiles, &lockfiles->alteration_timers, &alteration->timer, limit_ms);
 	alteration_mark(alteration);
 	/* What can be told at once is told later: the caller does not know of it yet. */
-	if (alteration->state == ALTERATION_BARRED || engine->turns_changed)
-		engine_retry_in(engine, 0);
+	if (alteration->state == ALTERATION_BARRED || lockfiles->turns_changed)
+		engine_retry_in(lockfiles->engine, 0);
 	if (alteration->state != ALTERATION_BARRED)
 		alteration_begin(alteration);
 	return 0;
 }
 
-static int ask_for(struct engine *engine, const char *path, bool list, int64_t limit_ms,
+static int ask_for(struct lockfiles *lockfiles, const char *path, bool list, int64_t limit_ms,
 		   void *cookie)
 {
 	struct file_read *read;
 
-	if (!has_files(engine, path))
+	if (!has_files(lockfiles, path))
 		return -ENOLCK;
 	read = calloc(1, sizeof(*read) + strlen(path) + 1);
 	if (read == NULL)
 		return -ENOMEM;
-	if (timers_reserve(&engine->file_read_timers, engine->file_reads_count + 1) < 0) {
+	if (timers_reserve(&lockfiles->read_timers, lockfiles->reads_count + 1) < 0) {
 		free(read);
 		return -ENOMEM;
 	}
-	read->engine = engine;
+	read->lockfiles = lockfiles;
 	read->cookie = cookie;
 	read->list = list;
 	strcpy(read->path, path);
-	DL_APPEND(engine->file_reads, read);
-	engine->file_reads_count++;
-	set_limit(engine, &engine->file_read_timers, &read->timer, limit_ms);
+	DL_APPEND(lockfiles->reads, read);
+	lockfiles->reads_count++;
+	set_limit(lockfiles, &lockfiles->read_timers, &read->timer, limit_ms);
 	file_read_send(read);
 	return 0;
 }
 
-int engine_read_file(struct engine *engine, const char *path, int64_t limit_ms, void *cookie)
+int lockfiles_read(struct lockfiles *lockfiles, const char *path, int64_t limit_ms, void *cookie)
 {
-	return ask_for(engine, path, false, limit_ms, cookie);
+	return ask_for(lockfiles, path, false, limit_ms, cookie);
 }
 
-int engine_list_files(struct engine *engine, const char *directory, int64_t limit_ms, void *cookie)
+int lockfiles_list(struct lockfiles *lockfiles, const char *directory, int64_t limit_ms,
+		   void *cookie)
 {
-	return ask_for(engine, directory, true, limit_ms, cookie);
+	return ask_for(lockfiles, directory, true, limit_ms, cookie);
 }
 
 /* Limits */
 
 static void free_read(struct file_read *read)
 {
-	struct engine *engine = read->engine;
+	struct lockfiles *lockfiles = read->lockfiles;
 
 	file_ask_forget(&read->ask);
-	timers_clear(&engine->file_read_timers, &read->timer);
-	DL_DELETE(engine->file_reads, read);
-	engine->file_reads_count--;
+	timers_clear(&lockfiles->read_timers, &read->timer);
+	DL_DELETE(lockfiles->reads, read);
+	lockfiles->reads_count--;
 	free(read);
 }
 
 /* Answers a read that has failed. */
 static void fail_read(struct file_read *read, int error)
 {
-	struct engine *engine = read->engine;
+	struct lockfiles *lockfiles = read->lockfiles;
 	void *cookie = read->cookie;
 	bool list = read->list;
 
 	free_read(read);
 	if (list)
-		decisions_tell_files(engine, cookie, error, NULL, 0);
+		news_listed(lockfiles, cookie, error, NULL, 0);
 	else
-		decisions_tell_file(engine, cookie, error, NULL, false);
+		news_read(lockfiles, cookie, error, NULL, false);
 }
 
-static struct timer *first_due(const struct engine *engine, const struct timers *timers)
+static struct timer *first_due(const struct lockfiles *lockfiles, const struct timers *timers)
 {
 	struct timer *timer = timers_first(timers);
-	return timer != NULL && timer->due_ms <= engine->now_ms ? timer : NULL;
+	return timer != NULL && timer->due_ms <= lockfiles->engine->now_ms ? timer : NULL;
 }
 
-void lockfiles_end_time(struct engine *engine)
+static void end_time(void *context)
 {
+	struct lockfiles *lockfiles = context;
 	struct timer *timer;
 
-	while ((timer = first_due(engine, &engine->alteration_timers)) != NULL)
+	while ((timer = first_due(lockfiles, &lockfiles->alteration_timers)) != NULL)
 		alteration_undo(
 			(struct alteration *)((char *)timer - offsetof(struct alteration, timer)));
-	while ((timer = first_due(engine, &engine->file_read_timers)) != NULL)
+	while ((timer = first_due(lockfiles, &lockfiles->read_timers)) != NULL)
 		fail_read((struct file_read *)((char *)timer - offsetof(struct file_read, timer)),
 			  -ETIMEDOUT);
-	if (engine->turns_changed)
-		lockfiles_resume(engine);
-	lockfiles_grow_up(engine);
+	if (lockfiles->turns_changed)
+		lockfiles_resume(lockfiles);
+	lockfiles_grow_up(lockfiles);
 }
 
-int64_t lockfiles_deadline(const struct engine *engine)
+static int64_t deadline(const void *context)
 {
-	const struct timer *alteration = timers_first(&engine->alteration_timers);
-	const struct timer *read = timers_first(&engine->file_read_timers);
-	const struct timer *watch = timers_first(&engine->watch_timers);
+	const struct lockfiles *lockfiles = context;
+	const struct timer *alteration = timers_first(&lockfiles->alteration_timers);
+	const struct timer *read = timers_first(&lockfiles->read_timers);
+	const struct timer *watch = timers_first(&lockfiles->watch_timers);
 	int64_t deadline_ms = INT64_MAX;
 
 	if (alteration != NULL)
@@ -176,40 +178,42 @@ int64_t lockfiles_deadline(const struct engine *engine)
 	return deadline_ms;
 }
 
-void lockfiles_destroy(struct engine *engine)
+static void destroy(void *context)
 {
+	struct lockfiles *lockfiles = context;
 	struct lockfile *file, *next;
 
-	while (engine->alterations != NULL)
-		alteration_free(engine->alterations);
-	while (engine->file_reads != NULL)
-		free_read(engine->file_reads);
-	HASH_ITER (hh, engine->lockfiles, file, next) {
+	while (lockfiles->alterations != NULL)
+		alteration_free(lockfiles->alterations);
+	while (lockfiles->reads != NULL)
+		free_read(lockfiles->reads);
+	HASH_ITER (hh, lockfiles->files, file, next) {
 		lockfile_free(file);
 	}
-	while (engine->file_asks != NULL)
-		file_ask_free(engine->file_asks);
-	timers_finish(&engine->alteration_timers);
-	timers_finish(&engine->file_read_timers);
-	timers_finish(&engine->watch_timers);
+	while (lockfiles->asks != NULL)
+		file_ask_free(lockfiles->asks);
+	timers_finish(&lockfiles->alteration_timers);
+	timers_finish(&lockfiles->read_timers);
+	timers_finish(&lockfiles->watch_timers);
+	free(lockfiles);
 }
 
 /* What this host has */
 
-bool engine_has_file(const struct engine *engine, const char *path)
+bool lockfiles_have(const struct lockfiles *lockfiles, const char *path)
 {
-	return lockfile_find(engine, path) != NULL && !lockfile_is_busy(engine, path) &&
-	       engine->now_ms < engine_lease_end(engine);
+	return lockfile_find(lockfiles, path) != NULL && !lockfile_is_busy(lockfiles, path) &&
+	       lockfiles->engine->now_ms < engine_lease_end(lockfiles->engine);
 }
 
-bool engine_knows_file(const struct engine *engine, const char *path)
+bool lockfiles_know(const struct lockfiles *lockfiles, const char *path)
 {
-	return engine_has_file(engine, path) && lockfile_is_known(lockfile_find(engine, path));
+	return lockfiles_have(lockfiles, path) && lockfile_is_known(lockfile_find(lockfiles, path));
 }
 
-size_t engine_files_count(const struct engine *engine)
+size_t lockfiles_count(const struct lockfiles *lockfiles)
 {
-	return HASH_COUNT(engine->lockfiles);
+	return HASH_COUNT(lockfiles->files);
 }
 
 /* Answers of the store */
@@ -223,22 +227,23 @@ static bool is_forgotten(struct file_ask *ask)
 	return true;
 }
 
-void lockfiles_finish(struct engine *engine)
+/* The books are in order again: what can go on does, and callers are told. */
+static void finish(struct lockfiles *lockfiles)
 {
-	if (engine->turns_changed)
-		lockfiles_resume(engine);
-	engine_finish(engine);
+	if (lockfiles->turns_changed)
+		lockfiles_resume(lockfiles);
+	engine_finish(lockfiles->engine);
 }
 
 static void on_changed(struct store_change *change, int error)
 {
 	struct file_ask *ask = (struct file_ask *)change;
-	struct engine *engine = ask->engine;
+	struct lockfiles *lockfiles = ask->lockfiles;
 	struct alteration *alteration = ask->alteration;
 	enum file_ask_kind kind = ask->kind;
 
 	if (error != -ECONNRESET && ask->asker != NULL)
-		engine_acknowledged(engine, ask->sent_ms);
+		engine_acknowledged(lockfiles->engine, ask->sent_ms);
 	if (is_forgotten(ask))
 		return;
 	alteration->ask = NULL;
@@ -247,13 +252,13 @@ static void on_changed(struct store_change *change, int error)
 		alteration_synced(alteration, error);
 	else
 		alteration_answered(alteration, error);
-	lockfiles_finish(engine);
+	finish(lockfiles);
 }
 
 /* Whether what was read is the file of this host. */
 static bool is_file(const struct lockfile *file, int error, const struct store_claim *claim)
 {
-	return error == 0 && engine_is_of_session(file->engine, claim) &&
+	return error == 0 && engine_is_of_session(file->lockfiles->engine, claim) &&
 	       lockfile_has_line(claim->data, claim->data_bytes, file->line);
 }
 
@@ -261,29 +266,30 @@ static bool is_file(const struct lockfile *file, int error, const struct store_c
  * already. Takes the file, if it is gone. */
 static void note_found(struct lockfile *file, int error, const struct store_claim *claim)
 {
-	struct engine *engine = file->engine;
+	struct lockfiles *lockfiles = file->lockfiles;
 
-	if ((error != 0 && error != -ENOENT) || lockfile_is_in_flux(engine, file->path))
+	if ((error != 0 && error != -ENOENT) || lockfile_is_in_flux(lockfiles, file->path))
 		return; /* the next one tells more */
 	if (is_file(file, error, claim)) {
 		lockfile_note_seen(file);
 		return;
 	}
 	lockfile_end(file, LOCKFILE_TAKEN);
-	engine_hurry_beat(engine); /* there may be more of them */
+	engine_hurry_beat(lockfiles->engine); /* there may be more of them */
 }
 
 /* Who alters it may wait for that. */
 static void note_looked(struct lockfile *file, int error, const struct store_claim *claim)
 {
-	struct engine *engine = file->engine;
-	bool waits = lockfile_is_busy(engine, file->path);
+	struct lockfiles *lockfiles = file->lockfiles;
+	bool waits = lockfile_is_busy(lockfiles, file->path);
 
 	note_found(file, error, claim);
 	if (error == 0 || error == -ENOENT)
-		engine->turns_changed |= waits;
+		lockfiles->turns_changed |= waits;
 	else if (waits)
-		engine_retry_in(engine, error == -ECONNRESET ? RETRY_SOON_MS : RETRY_LATER_MS);
+		engine_retry_in(lockfiles->engine,
+				error == -ECONNRESET ? RETRY_SOON_MS : RETRY_LATER_MS);
 }
 
 /* Whoever asked may act upon it at once: what is not there can be made. So the file is gone before
@@ -291,25 +297,25 @@ static void note_looked(struct lockfile *file, int error, const struct store_cla
 static void answer_read(struct file_read *read, uint64_t serial, int error,
 			const struct store_claim *claim)
 {
-	struct engine *engine = read->engine;
-	struct lockfile *file = lockfile_find(engine, read->path);
+	struct lockfiles *lockfiles = read->lockfiles;
+	struct lockfile *file = lockfile_find(lockfiles, read->path);
 	void *cookie = read->cookie;
 
 	if (error == -ECONNRESET) {
-		engine_retry_in(engine, RETRY_SOON_MS);
+		engine_retry_in(lockfiles->engine, RETRY_SOON_MS);
 		return;
 	}
 	bool ours = file != NULL && is_file(file, error, claim);
 	if (file != NULL && file->serial <= serial)
 		note_found(file, error, claim);
 	free_read(read);
-	decisions_tell_file(engine, cookie, error, error == 0 ? claim : NULL, ours);
+	news_read(lockfiles, cookie, error, error == 0 ? claim : NULL, ours);
 }
 
 static void on_read(struct store_read *store_read, int error, const struct store_claim *claim)
 {
 	struct file_ask *ask = (struct file_ask *)store_read;
-	struct engine *engine = ask->engine;
+	struct lockfiles *lockfiles = ask->lockfiles;
 	void *asker = ask->asker;
 	enum file_ask_kind kind = ask->kind;
 	uint64_t serial = ask->serial;
@@ -329,13 +335,13 @@ static void on_read(struct store_read *store_read, int error, const struct store
 		note_looked(asker, error, claim);
 	else
 		answer_read(asker, serial, error, claim);
-	lockfiles_finish(engine);
+	finish(lockfiles);
 }
 
 static void on_listed(struct store_files *files, int error, const char *const *names, size_t count)
 {
 	struct file_ask *ask = (struct file_ask *)files;
-	struct engine *engine = ask->engine;
+	struct lockfiles *lockfiles = ask->lockfiles;
 	struct file_read *read = ask->reader;
 
 	if (is_forgotten(ask))
@@ -343,17 +349,67 @@ static void on_listed(struct store_files *files, int error, const char *const *n
 	read->ask = NULL;
 	file_ask_free(ask);
 	if (error == -ECONNRESET) {
-		engine_retry_in(engine, RETRY_SOON_MS);
+		engine_retry_in(lockfiles->engine, RETRY_SOON_MS);
 		return;
 	}
 	void *cookie = read->cookie;
 	free_read(read);
-	decisions_tell_files(engine, cookie, error, names, count);
-	lockfiles_finish(engine);
+	news_listed(lockfiles, cookie, error, names, count);
+	finish(lockfiles);
 }
 
-const struct file_answers engine_file_answers = {
+static const struct file_answers answers = {
 	.changed = on_changed,
 	.read = on_read,
 	.listed = on_listed,
 };
+
+/* By the tag of its watch. */
+static struct file_ask *ask_watching(struct watcher *watcher)
+{
+	return (struct file_ask *)((char *)watcher - offsetof(struct file_ask, errand.watcher));
+}
+
+static void watch_read(void *context, struct watcher *watcher, const char *text)
+{
+	lockfile_watch_read(ask_watching(watcher), text);
+	finish(context);
+}
+
+static void watch_ended(void *context, struct watcher *watcher, int error)
+{
+	lockfile_watch_ended(ask_watching(watcher), error);
+	finish(context);
+}
+
+static const struct tenant_kind kind = {
+	.lose_session = lockfiles_lose_session,
+	.resume = lockfiles_resume,
+	.end_time = end_time,
+	.deadline = deadline,
+	.watch_read = watch_read,
+	.watch_ended = watch_ended,
+	.show_names = lockfiles_show,
+	.missed = lockfiles_missed,
+	.save = lockfiles_save,
+	.mark_all = lockfiles_mark_all,
+	.has_word = lockfiles_have_word,
+	.restore = lockfiles_restore,
+	.check_invariants = lockfiles_check_invariants,
+	.destroy = destroy,
+};
+
+struct lockfiles *lockfiles_create(struct engine *engine, const struct lockfile_events *events,
+				   void *context)
+{
+	struct lockfiles *lockfiles = calloc(1, sizeof(*lockfiles));
+
+	if (lockfiles == NULL)
+		return NULL;
+	lockfiles->engine = engine;
+	lockfiles->events = events;
+	lockfiles->context = context;
+	lockfiles->answers = &answers;
+	engine->tenant = (struct tenant){.kind = &kind, .context = lockfiles};
+	return lockfiles;
+}

@@ -9,13 +9,12 @@
  *   claim    ours, those not placed in their order, each with its wish; behind all others, one by
  *            one, the wishes of those that are handed on
  *
- * and those of lockfile_save.c.
+ * and those of the tenant.
  *
  * Loop thread only.
  */
 #include "engine/save.h"
 
-#include "engine/alteration.h"
 #include "engine/conflict.h"
 #include "engine/outbox.h"
 
@@ -307,7 +306,7 @@ void engine_save(const struct engine *engine, const struct engine_transfer *tran
 		save_wishes(lock->handoffs, transfer, out);
 		save_wishes(lock->held_handoffs, transfer, out);
 	}
-	lockfiles_save(engine, out);
+	engine->tenant.kind->save(engine->tenant.context, out);
 }
 
 /* For the journal */
@@ -482,5 +481,5 @@ void engine_set_journal(struct engine *engine, struct state_journal *journal,
 	transfer->each_owner(engine->context, mark_visited, NULL);
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
 		mark_all(lock);
-	lockfiles_mark_all(engine);
+	engine->tenant.kind->mark_all(engine->tenant.context);
 }

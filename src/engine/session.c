@@ -18,7 +18,6 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "engine/alteration.h"
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/decide.h"
@@ -173,7 +172,7 @@ static void lose_all(struct engine *engine)
 	struct lock *lock, *next;
 	engine->beating = false;
 	engine_forget_outgoing(engine);
-	lockfiles_lose_session(engine);
+	engine->tenant.kind->lose_session(engine->tenant.context);
 	tell_holders(engine);
 	engine->session_number = next_session_number(engine->session_number);
 	HASH_ITER (hh, engine->locks, lock, next) {
@@ -204,7 +203,7 @@ static void change_session(struct engine *engine, enum store_session session)
 		limit_waits(lock);
 	}
 	if (session == STORE_CONNECTED)
-		lockfiles_resume(engine);
+		engine->tenant.kind->resume(engine->tenant.context);
 }
 
 void session_changed(struct engine *engine, enum store_session session, int64_t timeout_ms)
@@ -246,7 +245,7 @@ void engine_end_session(struct engine *engine)
 	log_error("the store has not proved for %lld ms that the session lives: giving it up, "
 		  "%zu locks are lost",
 		  (long long)(engine->now_ms - engine_lease(engine).proven_ms),
-		  engine->holders + HASH_COUNT(engine->lockfiles));
+		  engine->holders + engine->tenant.held);
 	change_session(engine, STORE_LOST);
 	engine_renew_now(engine);
 }
@@ -314,8 +313,8 @@ void engine_mind_silence(struct engine *engine)
 /* Whether anybody counts on the store. */
 static bool is_in_use(const struct engine *engine)
 {
-	return engine->claims > 0 || engine->tests > 0 || engine->lockfiles != NULL ||
-	       engine->alterations != NULL;
+	return engine->claims > 0 || engine->tests > 0 || engine->tenant.held > 0 ||
+	       engine->tenant.wanted > 0;
 }
 
 static bool needs_beat(const struct engine *engine)
@@ -363,7 +362,7 @@ void engine_beaten(struct engine *engine, int error, const char *missing)
 	 * same again, and the others would never have their turn. */
 	if (error != 0 && error != -EACCES)
 		engine->proof_round++;
-	if (error == -ENOENT && !lockfile_missed(engine, missing))
+	if (error == -ENOENT && !engine->tenant.kind->missed(engine->tenant.context, missing))
 		lock = lock_find(engine, missing);
 	if (lock != NULL) {
 		lock->missing = true;

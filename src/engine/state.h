@@ -30,7 +30,7 @@
  *   lock.c        lists that are asked for, and what is to be tried again
  *   session.c     the session and its lease
  *   moratorium.c  nothing is granted for a while after the store has forgotten claims
- *   lockfile.c    lock files that outlive close; the rest of that is in alteration.h
+ *   tenant.h      lock files, which share the engine's session
  *   outbox.c      what is sent to the store, behind the commit of the journal
  *   save.c        all that as text, and what of it has changed
  *   transfer.c    passed on to another process
@@ -87,6 +87,7 @@
 #include "engine/engine.h"
 #include "engine/place.h"
 #include "engine/round_trip.h"
+#include "engine/tenant.h"
 #include "engine/transfer.h"
 #include "journal/journal.h"
 
@@ -226,7 +227,7 @@ enum knowledge {
 
 /* Who has called watch() of the store: the tag. */
 struct watcher {
-	bool of_file; /* it is of a struct file_ask (alteration.h); else of a struct rival */
+	bool of_tenant; /* it is the tenant's (outbox.h); else of a struct rival */
 };
 
 /* A claim of somebody else. */
@@ -532,21 +533,7 @@ struct engine {
 	int64_t retry_ms;	   /* when to send again what failed; INT64_MAX: nothing did */
 	struct log_limit refusals; /* what the log says of them */
 
-	/* Lock files that outlive close (alteration.h). */
-	const struct file_answers *file_answers;
-	struct lockfile *lockfiles; /* of this host */
-	struct timers watch_timers; /* see lockfile_watch.c */
-	struct lockfile *unwatched;
-	size_t watches_sent; /* and not answered yet */
-	struct turn *turns;
-	struct alteration *alterations; /* not decided */
-	size_t alterations_count;
-	struct timers alteration_timers;
-	bool turns_changed; /* one of those that waited for another one may be sent */
-	struct file_read *file_reads;
-	size_t file_reads_count;
-	struct timers file_read_timers;
-	struct file_ask *file_asks; /* under way */
+	struct tenant tenant;
 
 	struct lock *locks;
 	struct decisions decisions;

@@ -99,7 +99,6 @@ const struct engine_events file_events = {
 	.on_revoked = on_revoked,
 	.may_hold = may_hold,
 	.on_ranges = on_ranges,
-	.files = &lockfile_fixture_events,
 };
 
 /* The foreign client. */
@@ -282,6 +281,7 @@ static void host_start(struct world *world, struct host *host, uint64_t seed, in
 	host->world = world;
 	host->engine = engine_create(&file_events, host, seed);
 	assert_non_null(host->engine);
+	host_add_lockfiles(host);
 	assert_int_equal(store_faulty_open(world->service, &settings, &engine_store_events,
 					   host->engine, &host->store),
 			 0);

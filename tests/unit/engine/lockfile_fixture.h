@@ -24,7 +24,8 @@ struct call {
 	bool has;	  /* the host has that file */
 };
 
-extern const struct lockfile_events lockfile_fixture_events;
+/* For each new engine of a host. */
+void host_add_lockfiles(struct host *host);
 
 /* Nothing is sent or heard until settle(). */
 void call_alter(struct call *call, struct host *host, const struct store_step *steps, size_t count,
