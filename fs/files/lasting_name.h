@@ -5,7 +5,7 @@
 #ifndef DLOCKFS_FILES_LASTING_NAME_H
 #define DLOCKFS_FILES_LASTING_NAME_H
 
-#include "engine/lockfile.h"
+#include "lockfile/lockfiles.h"
 #include "files/inode.h"
 #include "files/lasting_text.h"
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/lockfile.h"
+#include "lockfile/lockfiles.h"
 #include "files/filesystem.h"
 #include "files/handle.h"
 

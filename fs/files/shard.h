@@ -13,7 +13,7 @@
 
 #include "config/config.h"
 #include "engine/engine.h"
-#include "engine/lockfile.h"
+#include "lockfile/lockfiles.h"
 #include "files/metrics.h"
 #include "files/questions.h"
 #include "journal/journal.h"

@@ -10,7 +10,7 @@
  * and open files may go: so it knows them by their nodes and numbers.
  *
  * Requests that wait are kept for the next process, which handles them again (kept_request.h): what
- * they were about to change is known to its engine (engine/lockfile.h).
+ * they were about to change is known to its engine (lockfile/lockfiles.h).
  *
  * Loop thread only.
  */
@@ -20,7 +20,7 @@
 #include <fuse_lowlevel.h>
 #include <stdbool.h>
 
-#include "engine/lockfile.h"
+#include "lockfile/lockfiles.h"
 #include "files/inode.h"
 #include "files/lasting_text.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/escape.h"
 #include "base/printable.h"
-#include "engine/lockfile.h"
+#include "lockfile/lockfiles.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/user.h"

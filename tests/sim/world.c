@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/lockfile.h"
+#include "lockfile/lockfiles.h"
 #include "world.h"
 
 enum {

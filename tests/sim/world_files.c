@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/lockfile.h"
+#include "lockfile/lockfiles.h"
 #include "world.h"
 
 enum { FILES_PERCENT = 40, ACTS_PERCENT = 25, LATE_MS = 50 };

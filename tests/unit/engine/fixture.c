@@ -7,7 +7,6 @@
 #include "claim/data.h"
 #include "fixture.h"
 #include "../../told.h"
-#include "lockfile_fixture.h"
 
 static void on_decided(void *context, void *cookie, int result)
 {
@@ -281,7 +280,6 @@ static void host_start(struct world *world, struct host *host, uint64_t seed, in
 	host->world = world;
 	host->engine = engine_create(&file_events, host, seed);
 	assert_non_null(host->engine);
-	host_add_lockfiles(host);
 	assert_int_equal(store_faulty_open(world->service, &settings, &engine_store_events,
 					   host->engine, &host->store),
 			 0);

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 #include "engine/lock.h"
 
 /* How old a file has to be. */

@@ -2,7 +2,7 @@
  *
  * Calls about lock files that outlive close, and what the store answers. Loop thread only.
  */
-#include "engine/lockfile.h"
+#include "lockfile/lockfiles.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 #include "engine/lock.h"
 #include "engine/outbox.h"
 #include "engine/session.h"

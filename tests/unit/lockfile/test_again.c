@@ -3,7 +3,7 @@
  * What was asked about lock files that outlive close, and is asked again: because the connection
  * broke, or the session is over.
  */
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 #include "lockfile_fixture.h"
 
 /* Who reads hears of no connection, and of no session. */
@@ -495,7 +495,7 @@ static void test_move_adopted(void **state)
 	assert_string_equal(world->one.gone, "");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, world_setup, world_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, lockfiles_setup, world_teardown)
 
 int main(void)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock files that outlive close, as lockfile_save.c has written them. Of each alteration nobody
+ * Lock files that outlive close, as save.c has written them. Of each alteration nobody
  * knows whether it has happened. Loop thread only.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 
 #define TIME_MAX_MS (INT64_MAX / 2)
 

@@ -2,7 +2,7 @@
  *
  * Lock files that outlive close: they exist for all hosts or for none, and who loses one is told.
  */
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 #include "lockfile_fixture.h"
 
 static void test_make_and_remove(void **state)
@@ -337,7 +337,7 @@ static void test_reads(void **state)
 	assert_result(&call, -ENOENT);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, world_setup, world_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, lockfiles_setup, world_teardown)
 
 int main(void)
 {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 #include "engine/lock.h"
 
 static void require_file(bool condition, const char *path, const char *rule)

@@ -5,11 +5,11 @@
  */
 #include <stdio.h>
 
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 #include "lockfile_fixture.h"
 
 /* How old a file is when it is watched, and how many watches are unanswered at a time: as in
- * lockfile_watch.c. */
+ * watch.c. */
 enum { WATCH_AFTER_MS = 100, SENT_MAX = 256 };
 
 /* More files than that. */
@@ -57,7 +57,7 @@ static int setup(void **state)
 {
 	struct world *world;
 
-	assert_int_equal(world_setup(state), 0);
+	assert_int_equal(lockfiles_setup(state), 0);
 	world = *state;
 	memset(&held, 0, sizeof(held));
 	held.real = world->one.store->ops;

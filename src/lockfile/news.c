@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 #include "engine/decisions.h"
 
 static void tell_altered(void *context, void *cookie, int error)

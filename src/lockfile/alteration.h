@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The books of lock files that outlive close (lockfile.h), and what of them becomes of sessions.
- * For the files of lock files only.
+ * The books of lock files (lockfiles.h), and what of them becomes of sessions. For the files of
+ * this folder only.
  *
- *   lockfile.c          calls, and the store's answers
- *   alteration.c        the life of an alteration
- *   lockfile_session.c  the session is lost; and all that can go on does
- *   lockfile_watch.c    watches of files of this host
- *   lockfile_book.c     files of this host, whose turn it is to alter one, questions to the store
- *   lockfile_save.c     all that as text
- *   lockfile_restore.c  and read again
- *   lockfile_news.c     what callers are told
+ *   lockfiles.c   calls, and the store's answers
+ *   alteration.c  the life of an alteration
+ *   session.c     the session is lost; and all that can go on does
+ *   watch.c       watches of files of this host
+ *   lockfile.c    files of this host, whose turn it is to alter one, questions to the store
+ *   save.c        all that as text
+ *   restore.c     and read again
+ *   news.c        what callers are told
+ *   invariants.c  for tests: whether the books contradict themselves
  */
-#ifndef DLOCKFS_ENGINE_ALTERATION_H
-#define DLOCKFS_ENGINE_ALTERATION_H
+#ifndef DLOCKFS_LOCKFILE_ALTERATION_H
+#define DLOCKFS_LOCKFILE_ALTERATION_H
 
-#include "engine/lockfile.h"
+#include "lockfile/lockfiles.h"
 #include "engine/outbox.h"
 #include "engine/state.h"
 
@@ -28,7 +29,7 @@ struct lockfile {
 	uint32_t proof_round;	      /* in which a heartbeat has shown last that it stands */
 	struct file_ask *ask;	      /* it is looked for; NULL: it is not */
 	struct file_ask *watch;	      /* NULL: the store watches it not */
-	struct timer timer;	      /* when that is to be; lockfile_watch.c */
+	struct timer timer;	      /* when that is to be; watch.c */
 	struct lockfile *prev, *next; /* in lockfiles->unwatched */
 	bool is_unwatched;	      /* it is there */
 	bool watched;		      /* the store would have told if it had gone */
@@ -65,7 +66,7 @@ struct alteration_step {
 	struct lockfile *made; /* MAKE, TAKE: the file, before it is in the engine's books */
 };
 
-/* See the table in lockfile.h. One that nobody waits for is undone, or was another process's and
+/* See the table in lockfiles.h. One that nobody waits for is undone, or was another process's and
  * may be adopted yet. */
 enum alteration_state {
 	ALTERATION_WANTED,
@@ -135,7 +136,7 @@ struct file_ask {
 	struct store_step steps[];
 };
 
-/* What the store answers, in lockfile.c. */
+/* What the store answers, in lockfiles.c. */
 struct file_answers {
 	void (*changed)(struct store_change *change, int error);
 	void (*read)(struct store_read *read, int error, const struct store_claim *claim);
@@ -150,7 +151,7 @@ struct lockfiles {
 	void *context;
 	const struct file_answers *answers;
 	struct lockfile *files;	    /* of this host */
-	struct timers watch_timers; /* see lockfile_watch.c */
+	struct timers watch_timers; /* see watch.c */
 	struct lockfile *unwatched;
 	size_t watches_sent; /* and not answered yet */
 	struct turn *turns;
@@ -163,7 +164,7 @@ struct lockfiles {
 	struct file_ask *asks; /* under way */
 };
 
-/* lockfile_book.c */
+/* lockfile.c */
 
 /* Whether the text begins with that line, which has no newline. */
 bool lockfile_has_line(const void *text, size_t bytes, const char *line);
@@ -209,7 +210,7 @@ void file_ask_forget(struct file_ask **ask);
 bool lockfiles_show(void *context, uint32_t round, tenant_show *show, void *to);
 bool lockfiles_missed(void *context, const char *path);
 
-/* lockfile_watch.c */
+/* watch.c */
 
 /* It stands now. */
 void lockfile_note_seen(struct lockfile *file);
@@ -269,7 +270,7 @@ void alteration_decide(struct alteration *alteration);
 /* It is done, or will not be. Decides, too. */
 void alteration_conclude(struct alteration *alteration, int error);
 
-/* lockfile_session.c */
+/* session.c */
 
 /* The session is over. What was asked before, and was not sent, is forgotten by the store. */
 void lockfiles_lose_session(void *context);
@@ -280,18 +281,18 @@ void lockfiles_resume(void *context);
 /* Reads that are to be sent. */
 void file_read_send(struct file_read *read);
 
-/* lockfile_save.c. An alteration without steps is nothing that another process would go on with. */
+/* save.c. An alteration without steps is nothing that another process would go on with. */
 void lockfile_mark(struct lockfile *file);
 void alteration_mark(struct alteration *alteration);
 void lockfiles_mark_all(void *context);
 void lockfiles_save(const void *context, FILE *out);
 
-/* lockfile_restore.c: whether the line's word is of these books; and reads one. Returns 0, -EINVAL
+/* restore.c: whether the line's word is of these books; and reads one. Returns 0, -EINVAL
  * or -ENOMEM. */
 bool lockfiles_have_word(const char *word);
 int lockfiles_restore(void *context, struct state_reader *in);
 
-/* lockfile_news.c: callers are told in the order of what was noted, as decisions_add() has it; of
+/* news.c: callers are told in the order of what was noted, as decisions_add() has it; of
  * what was read, at once, behind that. */
 void news_altered(struct lockfiles *lockfiles, void *cookie, int error);
 void news_gone(struct lockfile *file, enum lockfile_end why); /* takes the file */
@@ -300,7 +301,7 @@ void news_read(struct lockfiles *lockfiles, void *cookie, int error,
 void news_listed(struct lockfiles *lockfiles, void *cookie, int error, const char *const *names,
 		 size_t count);
 
-/* lockfile_invariants.c */
+/* invariants.c */
 void lockfiles_check_invariants(const void *context);
 
 #endif

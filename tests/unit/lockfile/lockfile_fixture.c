@@ -70,10 +70,21 @@ static const struct lockfile_events events = {
 	.on_file_gone = on_file_gone,
 };
 
-void host_add_lockfiles(struct host *host)
+static void add_lockfiles(struct host *host)
 {
 	host->lockfiles = lockfiles_create(host->engine, &events, host);
 	assert_non_null(host->lockfiles);
+}
+
+int lockfiles_setup(void **state)
+{
+	struct world *world;
+
+	assert_int_equal(world_setup(state), 0);
+	world = *state;
+	for (size_t i = 0; i < HOSTS; i++)
+		add_lockfiles(world->hosts[i]);
+	return 0;
 }
 
 static void begin(struct call *call, struct host *host)
@@ -201,7 +212,7 @@ void host_restart(struct host *host)
 	store_faulty_succeed(host->store);
 	host->engine = engine_create(&file_events, host, 77);
 	assert_non_null(host->engine);
-	host_add_lockfiles(host);
+	add_lockfiles(host);
 	engine_set_store(host->engine, host->store);
 	store_faulty_set_context(host->store, host->engine);
 	stream = fmemopen(text, bytes, "r");

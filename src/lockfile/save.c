@@ -8,7 +8,7 @@
  *
  * Loop thread only.
  */
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 
 static const char *const kind_words[] = {
 	[STEP_MAKE] = "make",	  [STEP_TAKE] = "take",	  [STEP_REPLACE] = "replace",

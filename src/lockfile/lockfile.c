@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "claim/file_path.h"
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 #include "engine/outbox.h"
 #include "engine/save.h"
 

@@ -46,8 +46,8 @@
  *
  * Loop thread only.
  */
-#ifndef DLOCKFS_ENGINE_LOCKFILE_H
-#define DLOCKFS_ENGINE_LOCKFILE_H
+#ifndef DLOCKFS_LOCKFILE_LOCKFILES_H
+#define DLOCKFS_LOCKFILE_LOCKFILES_H
 
 #include "engine/engine.h"
 
@@ -104,7 +104,7 @@ int lockfiles_list(struct lockfiles *lockfiles, const char *directory, int64_t l
 bool lockfiles_have(const struct lockfiles *lockfiles, const char *path);
 
 /* The same, and no other host has taken it away: the store would have told, but for a moment ago
- * (lockfile_watch.c). If not, lockfiles_read() tells. O(1). */
+ * (watch.c). If not, lockfiles_read() tells. O(1). */
 bool lockfiles_know(const struct lockfiles *lockfiles, const char *path);
 
 /* How many of those there are. O(1). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of an alteration: see the table in lockfile.h. Loop thread only.
+ * The life of an alteration: see the table in lockfiles.h. Loop thread only.
  */
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What becomes of lock files, alterations and reads when the session is lost; and what goes on when
- * it can: see the table in lockfile.h. Loop thread only.
+ * it can: see the table in lockfiles.h. Loop thread only.
  */
 #include <errno.h>
 
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 #include "engine/lock.h"
 
 /* It can be asked for again in another session: nothing that is there may be lost by it. */
