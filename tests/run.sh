@@ -38,6 +38,8 @@ heavy_tests=(package-bookworm package-trixie package-files etcd-newer requiremen
 . "$tests/processes.sh"
 # shellcheck source=packages.sh
 . "$tests/packages.sh"
+# shellcheck source=list.sh
+. "$tests/list.sh"
 
 [ "${CI:-}" != true ] || setup+=(--werror)
 
@@ -305,7 +307,7 @@ start_system_test() {
     mkdir "$folder/$1"
     rm -f "$logs/$1.times"
     DLOCKFS_BUILD=$build DLOCKFS_TEST_DIR=$folder/$1 DLOCKFS_TEST_TIMES=$logs/$1.times \
-        "${@:3}" timeout --kill-after=30 "$2" bash "$tests/system/test-$1.sh" >"$logs/$1.log" 2>&1 </dev/null &
+        "${@:3}" timeout --kill-after=30 "$2" bash "$(system_test "$1")" >"$logs/$1.log" 2>&1 </dev/null &
     running+=($!)
     name_of[$!]=$1
     begin_of[$!]=$EPOCHREALTIME
@@ -379,7 +381,7 @@ sort_names() {
         system=${name##*/}
         system=${system#test-}
         system=${system%.sh}
-        if [ -e "$tests/system/test-$system.sh" ] && { [ ${#found[@]} -eq 0 ] || [ "$system" = "$name" ]; }; then
+        if system_test "$system" >/dev/null && { [ ${#found[@]} -eq 0 ] || [ "$system" = "$name" ]; }; then
             system_names+=("$system")
         elif [ ${#found[@]} -eq 0 ]; then
             report FAIL "$name" 0 "no such test"
@@ -417,9 +419,7 @@ run_again() {
 sort_names "${names[@]}"
 if [ ${#names[@]} -eq 0 ]; then
     mapfile -t meson_names < <(meson_tests)
-    for file in "$tests"/system/test-*.sh; do
-        name=${file##*/test-}
-        name=${name%.sh}
+    for name in $(system_tests); do
         [ -n "$heavy" ] || [[ " ${heavy_tests[*]} " != *" $name "* ]] || continue
         [[ " ${other_libraries[*]} ${one_of_two[*]} " != *" $name "* ]] || continue
         [ -n "$sanitize" ] && [[ " $plain_only " == *" $name "* ]] || system_names+=("$name")

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "engine/lock.h"
+#include "engine/state.h"
 
 struct store_told {
 	char unused;

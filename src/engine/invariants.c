@@ -38,8 +38,8 @@ static bool goes_before(const struct claim *claim, const struct place *place)
 	const struct claim *front = claim_of(place);
 	const struct rival *rival = rival_of(place);
 	if (claim->state == CLAIM_HELD && rival != NULL)
-		return place_has_precedence(&claim->place, place) || place->requeue ||
-		       (place->lock->records_in_queue > 0 &&
+		return precedence_has(&claim->place, place) || place->requeue ||
+		       (place->lock->in_queue.records > 0 &&
 			(rival->known < KNOWN || rival->orphan));
 	if (claim->state == CLAIM_HELD && claim_coverage(claim) == NULL &&
 	    owners_same_side(claim_owner(claim), claim_side(front)))
@@ -48,7 +48,7 @@ static bool goes_before(const struct claim *claim, const struct place *place)
 		return true;
 	if (claim->state == CLAIM_HELD && front->state == CLAIM_HELD)
 		return claim_was_handed_over(front);
-	return claim_passes(claim, place);
+	return queue_passes(claim, place);
 }
 
 /* What may be no claim can come with any number; whoever stands behind it then looks at it when it
@@ -63,7 +63,7 @@ static bool may_have_come(const struct claim *claim, const struct place *front)
 static const struct place *find_precedent(const struct claim *claim)
 {
 	const struct place *behind = claim->place.next;
-	while (behind != NULL && !claim_is_behind(claim, behind))
+	while (behind != NULL && !queue_is_behind(claim, behind))
 		behind = behind->next;
 	return behind;
 }
@@ -72,7 +72,8 @@ static void check_rival(const struct rival *rival)
 {
 	const struct engine *engine = rival->place.lock->engine;
 	require_place(rival->place.blocked == NULL || rival->sent ||
-			      engine->session != STORE_CONNECTED || engine->retry_ms != INT64_MAX,
+			      engine->session.state != STORE_CONNECTED ||
+			      engine->retry_ms != INT64_MAX,
 		      &rival->place, "a rival that blocks is watched");
 }
 
@@ -102,7 +103,7 @@ static void check_queue_claim(const struct claim *claim)
 	case CLAIM_HELD:
 		require(blocker == NULL, claim, "a holder has nobody in front who conflicts");
 		require(claim_is_kept(claim) || claim->wishes->owner->records != NULL ||
-				owner_held_but(claim->wishes->owner, claim) == NULL,
+				claim_held_but(claim->wishes->owner, claim) == NULL,
 			claim, "an open file holds the whole file once");
 		break;
 	case CLAIM_WAITING:
@@ -117,7 +118,7 @@ static void check_queue_claim(const struct claim *claim)
 				claim->marker.marking || lock_has_ends_to_hear(claim->place.lock) ||
 				claim->place.lock->engine->retry_ms != INT64_MAX ||
 				claim->place.lock->engine->barred || /* it is due at once */
-				!engine_may_grant(claim->place.lock->engine),
+				!lock_may_grant(claim->place.lock->engine),
 			claim, "nobody who could be granted waits");
 		require(claim->wishes != NULL, claim, "a waiter has a wish");
 		require(claim->place.lock->known, claim, "the queue in front of a waiter is known");
@@ -159,7 +160,7 @@ static void check_wishes(const struct claim *claim, struct books *books)
 	if (claim->state != CLAIM_HELD || !claim_is_kept(claim))
 		return;
 	require(claim->handoff != NULL, claim, "what is kept is handed on");
-	require(asked == 0 || !engine_may_grant(lock->engine), claim,
+	require(asked == 0 || !lock_may_grant(lock->engine), claim,
 		"nobody waits for what nobody uses");
 	require(claim->wishes->timer.place != 0 || asked > 0, claim,
 		"what nobody uses is kept for a time");
@@ -168,12 +169,12 @@ static void check_wishes(const struct claim *claim, struct books *books)
 static void check_handoffs(const struct lock *lock)
 {
 	const struct handoff *handoff;
-	DL_FOREACH (lock->handoffs, handoff) {
+	DL_FOREACH (lock->handoffs.waiting, handoff) {
 		require(handoff->claim->handoff == handoff && handoff->claim->state != CLAIM_HELD &&
 				handoff->claim->wishes != NULL,
 			handoff->claim, "a claim that is handed on is in the list of its state");
 	}
-	DL_FOREACH (lock->held_handoffs, handoff) {
+	DL_FOREACH (lock->handoffs.held, handoff) {
 		require(handoff->claim->handoff == handoff && handoff->claim->state == CLAIM_HELD,
 			handoff->claim, "a claim that is handed on is in the list of its state");
 	}
@@ -202,7 +203,7 @@ static void check_lock(const struct lock *lock, struct books *books)
 	}
 	books->claims += own;
 	if (lock->queue.first != NULL)
-		require_place(own + lock->tests_count == lock->own_in_queue, lock->queue.first,
+		require_place(own + lock->in_queue.tests == lock->in_queue.own, lock->queue.first,
 			      "own claims are counted");
 	CLAIMS_FOREACH (lock->unplaced, claim) {
 		placing += claim->state == CLAIM_PLACING;
@@ -210,28 +211,28 @@ static void check_lock(const struct lock *lock, struct books *books)
 				claim->state == CLAIM_UNCERTAIN,
 			claim, "is in the list of its state");
 		require(claim->state != CLAIM_WANTED || claim->wishes == NULL ||
-				lock->engine->session != STORE_CONNECTED ||
-				lock->placing == lock->engine->placing_max || lock->put_off ||
-				lock->worn,
+				lock->engine->session.state != STORE_CONNECTED ||
+				lock->placing.count == lock->engine->placing_max ||
+				lock->numbers.put_off || lock->numbers.worn,
 			claim, "is sent as soon as it may be");
 		check_wishes(claim, books);
 		books->claims += 1;
 	}
 	if (lock->unplaced != NULL)
-		require(placing == lock->placing, claim_of(lock->unplaced),
+		require(placing == lock->placing.count, claim_of(lock->unplaced),
 			"those under way are counted");
 	check_handoffs(lock);
 	CLAIMS_FOREACH (lock->leaving, claim) {
 		require(claim->state == CLAIM_LEAVING && claim->wishes == NULL &&
 				claim->handoff == NULL,
 			claim, "nobody waits for a claim that leaves");
-		require(claim->sent || lock->engine->session != STORE_CONNECTED ||
+		require(claim->sent || lock->engine->session.state != STORE_CONNECTED ||
 				lock->engine->retry_ms != INT64_MAX,
 			claim, "a withdrawal is under way or will be");
 		books->claims += 1;
 	}
-	books->waiters += lock->tests_count;
-	books->tests += lock->tests_count;
+	books->waiters += lock->in_queue.tests;
+	books->tests += lock->in_queue.tests;
 	RIVALS_FOREACH (lock->watched, rival) {
 		require_place((rival->sent || rival->amending || rival->orphan) && !rival->overseer,
 			      &rival->place,
@@ -254,16 +255,17 @@ void engine_check_invariants(const struct engine *engine)
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
 		check_lock(lock, &books);
 	engine->tenant.kind->check_invariants(engine->tenant.context);
-	if (books.holders != engine->holders || books.kept != engine->kept ||
-	    books.waiters != engine->waiters || books.claims != engine->claims ||
-	    books.wishes != engine->wishes || books.tests != engine->tests ||
+	if (books.holders != engine->count.holders || books.kept != engine->count.kept ||
+	    books.waiters != engine->count.waiters || books.claims != engine->count.claims ||
+	    books.wishes != engine->count.wishes || books.tests != engine->tests.count ||
 	    engine->changed != NULL) {
 		fprintf(stderr,
 			"engine: counts %zu/%zu holders, %zu/%zu kept, %zu/%zu waiters, %zu/%zu "
 			"claims, %zu/%zu wishes, %zu/%zu tests, settled %d\n",
-			books.holders, engine->holders, books.kept, engine->kept, books.waiters,
-			engine->waiters, books.claims, engine->claims, books.wishes, engine->wishes,
-			books.tests, engine->tests, engine->changed == NULL);
+			books.holders, engine->count.holders, books.kept, engine->count.kept,
+			books.waiters, engine->count.waiters, books.claims, engine->count.claims,
+			books.wishes, engine->count.wishes, books.tests, engine->tests.count,
+			engine->changed == NULL);
 		abort();
 	}
 }

@@ -10,9 +10,7 @@
  * have read both claims come to the same result. A sparse claim covers more than it asks for, so of
  * that only what conflicts counts.
  *
- * A version of dlockfs before this one wrote no such set, and compared spans: that of all ranges
- * held, in the name, and that of the claim in front. So does this one if either claim is of such
- * a host: whether both are exact is the same for both hosts too, as the data of each claim tells.
+ * A claim whose host had no memory for the set has none. Its span, in the name, counts instead.
  *
  * Of a claim with an anchor whose data is not known, or is not of dlockfs any more, everything
  * after its anchor may have been passed. Loop thread only.
@@ -32,29 +30,22 @@ static bool is_wanted(const struct range_set *set, const struct place *place)
 	return place_conflicts(place, set);
 }
 
-bool place_precedence_is_unknown(const struct place *place)
+bool precedence_is_unknown(const struct place *place)
 {
 	const struct rival *rival = rival_of(place);
 	return rival != NULL && place->parts.anchored && rival->known != KNOWN_OURS;
 }
 
-bool place_has_precedence(const struct place *place, const struct place *over)
+bool precedence_has(const struct place *place, const struct place *over)
 {
-	const struct rival *rival = rival_of(over);
-
 	if (!place->parts.anchored || over->parts.id.session == 0 ||
 	    claim_name_compare(place->parts.anchor, "", over->parts.order, "") >= 0 ||
 	    place_compare(over, place) >= 0)
 		return false;
-	if (place_precedence_is_unknown(place))
+	if (precedence_is_unknown(place))
 		return true;
-	if (place->holds == NULL || !over->exact) {
-		if (claim_span_overlaps(place->parts.anchor_span, over->parts.span))
-			return true;
-		/* Who has not been read yet may be exact. */
-		if (place->holds == NULL || rival == NULL || rival->known >= KNOWN)
-			return false;
-	}
+	if (place->holds == NULL)
+		return claim_span_overlaps(place->parts.anchor_span, over->parts.span);
 	return is_wanted(place->holds, over);
 }
 
@@ -109,7 +100,7 @@ static int take_anchors(struct claim *claim, struct range_set *holds)
  * and must not make it wait for itself. They may have come before what it holds, too, if that went
  * before them by an anchor of its own: so the earliest of those anchors is this one's. One that
  * gave way in a cycle has none, or it would be in the same way again. */
-void claim_take_anchor(struct claim *claim)
+void precedence_take_anchor(struct claim *claim)
 {
 	struct range_set holds = {0};
 
@@ -134,7 +125,7 @@ void claim_take_anchor(struct claim *claim)
 		range_set_finish(&holds);
 }
 
-bool claim_lost_anchor(const struct claim *claim)
+bool precedence_lost_anchor(const struct claim *claim)
 {
 	const struct claim *held;
 

@@ -59,7 +59,7 @@ struct owner *engine_restore_owner(struct engine *engine, const char *path,
 				   struct state_reader *in);
 
 /* Writes everything but which owners there are. */
-void engine_save(const struct engine *engine, const struct engine_transfer *transfer, FILE *out);
+void engine_save(struct engine *engine, const struct engine_transfer *transfer, FILE *out);
 
 /* Reads that, up to the first line that is not of an engine. The engine is new, but for its owners.
  * Its time, which begins with the next engine_advance(), is that of the former process.

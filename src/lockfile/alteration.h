@@ -19,6 +19,7 @@
 #include "lockfile/lockfiles.h"
 #include "engine/outbox.h"
 #include "engine/state.h"
+#include "journal/fields.h"
 
 /* A file of this host. */
 struct lockfile {
@@ -65,6 +66,9 @@ struct alteration_step {
 	enum found found;
 	struct lockfile *made; /* MAKE, TAKE: the file, before it is in the engine's books */
 };
+
+/* save.c: a step as it is saved, as struct store_step. */
+extern const struct field alteration_step_fields[];
 
 /* See the table in lockfiles.h. One that nobody waits for is undone, or was another process's and
  * may be adopted yet. */
@@ -131,7 +135,8 @@ struct file_ask {
 		struct file_read *reader;
 	};
 	int64_t sent_ms;
-	uint64_t serial; /* engine->serials by then: what it shows of a file with a later one is old
+	uint64_t serial; /* engine->issued.serials by then: what it shows of a file with a later one
+			  * is old
 			  */
 	struct store_step steps[];
 };

@@ -51,13 +51,13 @@ static void check_alteration(const struct alteration *alteration)
 	const struct lockfiles *lockfiles = alteration->lockfiles;
 	const char *path = alteration->count > 0 ? alteration->steps[0].turn->path : "";
 	bool first = has_turn(alteration);
-	bool idle = lockfiles->engine->session != STORE_CONNECTED ||
+	bool idle = lockfiles->engine->session.state != STORE_CONNECTED ||
 		    lockfiles->engine->retry_ms != INT64_MAX;
 
 	require_file(!alteration->asked || (!alteration->undoing && !alteration->former), path,
 		     "what is undone, or another process's, has no caller");
 	require_file(alteration->ask == NULL || (alteration->ask->alteration == alteration &&
-						 lockfiles->engine->session != STORE_LOST),
+						 lockfiles->engine->session.state != STORE_LOST),
 		     path, "an alteration knows its question");
 	switch (alteration->state) {
 	case ALTERATION_WANTED:
@@ -75,8 +75,8 @@ static void check_alteration(const struct alteration *alteration)
 	case ALTERATION_BARRED:
 		require_file(
 			alteration->former || idle ||
-				(alteration->error == 0 && (lockfiles->engine->barred ||
-							    !engine_may_grant(lockfiles->engine))),
+				(alteration->error == 0 &&
+				 (lockfiles->engine->barred || !lock_may_grant(lockfiles->engine))),
 			path, "what is done is told as soon as it may be");
 		break;
 	}
@@ -97,13 +97,13 @@ void lockfiles_check_invariants(const void *context)
 	require_file(count == lockfiles->engine->tenant.wanted &&
 			     (!lockfiles->turns_changed ||
 			      lockfiles->engine->retry_ms != INT64_MAX ||
-			      lockfiles->engine->session != STORE_CONNECTED),
+			      lockfiles->engine->session.state != STORE_CONNECTED),
 		     "", "alterations are counted, and have their turns");
 	require_file(HASH_COUNT(lockfiles->files) == lockfiles->engine->tenant.held, "",
 		     "files are counted");
 	require_file(count > 0 || lockfiles->turns == NULL, "", "nothing else has a turn");
 	for (file = lockfiles->files; file != NULL; file = file->hh.next) {
-		require_file(lockfiles->engine->session != STORE_LOST, file->path,
+		require_file(lockfiles->engine->session.state != STORE_LOST, file->path,
 			     "a file ends with its session");
 		require_file(file->ask == NULL || file->ask->file == file, file->path,
 			     "a file knows who looks for it");
@@ -116,7 +116,8 @@ void lockfiles_check_invariants(const void *context)
 			file->path, "a file is watched, or is to be");
 	}
 	DL_FOREACH (lockfiles->reads, read) {
-		require_file(read->ask != NULL || lockfiles->engine->session != STORE_CONNECTED ||
+		require_file(read->ask != NULL ||
+				     lockfiles->engine->session.state != STORE_CONNECTED ||
 				     lockfiles->engine->retry_ms != INT64_MAX,
 			     read->path, "a read is sent as soon as it may be");
 	}

@@ -70,7 +70,7 @@ bool lockfile_add(struct lockfile *file)
 	if (file->hh.tbl == NULL)
 		return false;
 	lockfiles->engine->tenant.held++;
-	file->serial = ++lockfiles->engine->serials;
+	file->serial = ++lockfiles->engine->issued.serials;
 	lockfile_mark(file);
 	return true;
 }
@@ -213,12 +213,12 @@ struct file_ask *file_ask_send(struct lockfiles *lockfiles, enum file_ask_kind k
 	ask->kind = kind;
 	ask->asker = asker;
 	ask->sent_ms = lockfiles->engine->now_ms;
-	ask->serial = lockfiles->engine->serials;
+	ask->serial = lockfiles->engine->issued.serials;
 	ask->errand.kind = errand_of(kind);
 	ask->errand.steps = ask->steps;
 	ask->errand.count = count;
 	DL_APPEND(lockfiles->asks, ask);
-	engine_run(lockfiles->engine, &ask->errand);
+	outbox_run(lockfiles->engine, &ask->errand);
 	return ask;
 }
 

@@ -64,12 +64,12 @@ void lockfiles_lose_session(void *context)
 
 void file_read_send(struct file_read *read)
 {
-	if (read->ask != NULL || read->lockfiles->engine->session != STORE_CONNECTED)
+	if (read->ask != NULL || read->lockfiles->engine->session.state != STORE_CONNECTED)
 		return;
 	read->ask =
 		file_ask_path(read->lockfiles, read->list ? ASK_LIST : ASK_READ, read, read->path);
 	if (read->ask == NULL)
-		engine_retry_in(read->lockfiles->engine, RETRY_MEMORY_MS);
+		lock_retry_in(read->lockfiles->engine, RETRY_MEMORY_MS);
 }
 
 /* The store had no memory for these. */

@@ -37,7 +37,7 @@ void lockfile_note_seen(struct lockfile *file)
 
 bool lockfile_is_known(const struct lockfile *file)
 {
-	return (file->watched && file->lockfiles->engine->session == STORE_CONNECTED) ||
+	return (file->watched && file->lockfiles->engine->session.state == STORE_CONNECTED) ||
 	       (file->seen_ms != INT64_MIN &&
 		file->lockfiles->engine->now_ms - file->seen_ms < KNOWN_MS);
 }
@@ -65,7 +65,7 @@ void lockfiles_watch(struct lockfiles *lockfiles)
 	struct lockfile *file;
 
 	while ((file = lockfiles->unwatched) != NULL &&
-	       lockfiles->engine->session == STORE_CONNECTED &&
+	       lockfiles->engine->session.state == STORE_CONNECTED &&
 	       lockfiles->watches_sent < SENT_MAX) {
 		DL_DELETE(lockfiles->unwatched, file);
 		file->is_unwatched = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Saves what a service in this process keeps as text, for the journal too. Lines: `service`, and
- * for each queue with claims
+ * What a service in this process keeps as text, both ways, and for the journal. Lines: `service`,
+ * and for each queue with claims
  *
  *   queue  its path, and the number that the next claim gets; what follows is of it
  *   node   a claim, in the order of the queue
@@ -12,17 +12,34 @@
  *
  * Loop thread only.
  */
+#include <errno.h>
+#include <string.h>
+
+#include "journal/fields.h"
 #include "stores/local/service.h"
 
-static void save_service(const struct local_service *service, FILE *out)
+/* What each line says */
+
+#define WHOLE(type, part) STATE_WHOLE(part, type, item)
+
+static const struct field file_fields[] = {
+	{"since_ms", FIELD_NUMBER(struct file, since_ms, 0, INT64_MAX)},
+	{"changed_ms", FIELD_NUMBER(struct file, changed_ms, 0, INT64_MAX)},
+	{"version", FIELD_UNSIGNED(struct file, version, UINT32_MAX)},
+	{0},
+};
+
+static void save_service(const struct state_item *item, FILE *out)
 {
 	state_begin(out, "service");
-	state_number(out, "stamp", service->stamp);
+	state_number(out, "stamp", WHOLE(const struct local_service, item)->stamp);
 	state_end(out);
 }
 
-static void save_queue(const struct queue *queue, FILE *out)
+static void save_queue(const struct state_item *item, FILE *out)
 {
+	const struct queue *queue = WHOLE(const struct queue, item);
+
 	if (queue_is_empty(queue))
 		return;
 	state_begin(out, "queue");
@@ -32,8 +49,10 @@ static void save_queue(const struct queue *queue, FILE *out)
 }
 
 /* An orphan is not saved: its lock_delay ends with the process. */
-static void save_node(const struct node *node, FILE *out)
+static void save_node(const struct state_item *item, FILE *out)
 {
+	const struct node *node = WHOLE(const struct node, item);
+
 	if (node->store == NULL)
 		return;
 	state_begin(out, "node");
@@ -43,59 +62,30 @@ static void save_node(const struct node *node, FILE *out)
 	state_end(out);
 }
 
-static void save_file(const struct file *file, FILE *out)
+static void save_file(const struct state_item *item, FILE *out)
 {
+	const struct file *file = WHOLE(const struct file, item);
+
 	state_begin(out, "entry");
 	state_text(out, "path", file->path);
 	state_text(out, "text", file->text);
-	state_number(out, "since_ms", file->since_ms);
-	state_number(out, "changed_ms", file->changed_ms);
-	state_unsigned(out, "version", file->version);
+	fields_save(file_fields, file, out);
 	state_end(out);
 }
 
-void local_save(const struct store *base, FILE *out)
-{
-	const struct local_service *service = ((const struct local_store *)base)->service;
-	const struct queue *queue;
-	const struct file *file;
-
-	save_service(service, out);
-	for (queue = service->queues; queue != NULL; queue = queue->hh.next) {
-		save_queue(queue, out);
-		for (size_t i = 0; i < queue->count; i++)
-			save_node(queue->nodes[i], out);
-	}
-	for (file = service->files; file != NULL; file = file->hh.next)
-		save_file(file, out);
-}
-
-/* For the journal */
+/* Items */
 
 enum { PART_SERVICE = 1, PART_QUEUES, PART_FILES };
-
-/* The struct of which the item is a member. */
-#define WHOLE(type, part) ((type *)((char *)(part)-offsetof(type, item)))
 
 static struct state_place service_place_of(const struct state_item *item)
 {
 	return (struct state_place){{WHOLE(const struct local_service, item)->place, PART_SERVICE}};
 }
 
-static void service_save_item(const struct state_item *item, FILE *out)
-{
-	save_service(WHOLE(const struct local_service, item), out);
-}
-
 static struct state_place queue_place_of(const struct state_item *item)
 {
 	const struct queue *queue = WHOLE(const struct queue, item);
 	return (struct state_place){{queue->service->place, PART_QUEUES, queue->serial}};
-}
-
-static void queue_save_item(const struct state_item *item, FILE *out)
-{
-	save_queue(WHOLE(const struct queue, item), out);
 }
 
 /* The place behind the queue's own line. */
@@ -108,26 +98,16 @@ static struct state_place node_place_of(const struct state_item *item)
 	};
 }
 
-static void node_save_item(const struct state_item *item, FILE *out)
-{
-	save_node(WHOLE(const struct node, item), out);
-}
-
 static struct state_place file_place_of(const struct state_item *item)
 {
 	const struct file *file = WHOLE(const struct file, item);
 	return (struct state_place){{file->store->service->place, PART_FILES, file->serial}};
 }
 
-static void file_save_item(const struct state_item *item, FILE *out)
-{
-	save_file(WHOLE(const struct file, item), out);
-}
-
-static const struct state_kind service_kind = {service_place_of, service_save_item};
-static const struct state_kind queue_kind = {queue_place_of, queue_save_item};
-static const struct state_kind node_kind = {node_place_of, node_save_item};
-static const struct state_kind file_kind = {file_place_of, file_save_item};
+static const struct state_kind service_kind = {service_place_of, save_service};
+static const struct state_kind queue_kind = {queue_place_of, save_queue};
+static const struct state_kind node_kind = {node_place_of, save_node};
+static const struct state_kind file_kind = {file_place_of, save_file};
 
 void service_mark(struct local_service *service)
 {
@@ -154,20 +134,135 @@ void service_unmark(struct local_service *service, struct state_item *item)
 	state_journal_remove(service->journal, item);
 }
 
-void local_keep(struct store *base, struct state_journal *journal, uint64_t place)
+/* In the order of their lines. */
+static void visit_all(struct local_service *service, struct state_visit visit)
 {
-	struct local_service *service = ((struct local_store *)base)->service;
 	struct queue *queue;
 	struct file *file;
 
-	service->journal = journal;
-	service->place = place;
-	service_mark(service);
+	state_journal_visit(&visit, &service->item, &service_kind);
 	for (queue = service->queues; queue != NULL; queue = queue->hh.next) {
-		queue_mark(queue);
+		state_journal_visit(&visit, &queue->item, &queue_kind);
 		for (size_t i = 0; i < queue->count; i++)
-			node_mark(queue->nodes[i]);
+			state_journal_visit(&visit, &queue->nodes[i]->item, &node_kind);
 	}
 	for (file = service->files; file != NULL; file = file->hh.next)
-		file_mark(file);
+		state_journal_visit(&visit, &file->item, &file_kind);
+}
+
+void local_save(const struct store *base, FILE *out)
+{
+	visit_all(((const struct local_store *)base)->service, (struct state_visit){.out = out});
+}
+
+void local_keep(struct store *base, struct state_journal *journal, uint64_t place)
+{
+	struct local_service *service = ((struct local_store *)base)->service;
+
+	service->journal = journal;
+	service->place = place;
+	visit_all(service, (struct state_visit){.journal = journal});
+}
+
+/* Back */
+
+struct restoring {
+	struct local_store *store;
+	struct state_reader *in;
+	struct queue *queue; /* NULL: there was none yet */
+	int64_t next;	     /* the order that its next claim gets */
+};
+
+static int restore_service(struct restoring *restoring)
+{
+	restoring->store->service->stamp =
+		state_get_number(restoring->in, "stamp", 0, INT64_MAX - 1);
+	service_mark(restoring->store->service);
+	return state_failed(restoring->in) ? -EINVAL : 0;
+}
+
+static int restore_queue(struct restoring *restoring)
+{
+	struct state_reader *in = restoring->in;
+	const char *path = state_get_text(in, "path");
+
+	if (restoring->queue != NULL)
+		queue_remove_if_empty(restoring->queue);
+	restoring->queue = NULL;
+	restoring->next = state_get_number(in, "next", 0, INT32_MAX);
+	/* One on a lock file has slashes where others have none: claim/file_path.h. */
+	if (*path == '\0' || strcmp(path, "/") == 0)
+		return state_refuse(in, "path", "that of a lock");
+	restoring->queue = queue_open(restoring->store->service, path);
+	return restoring->queue != NULL ? 0 : state_starve(in);
+}
+
+static int restore_node(struct restoring *restoring)
+{
+	struct state_reader *in = restoring->in;
+	struct queue *queue = restoring->queue;
+	const char *name = state_get_text(in, "name");
+	struct claim_name parts;
+	char placed[CLAIM_NAME_BYTES];
+
+	if (queue == NULL)
+		return state_refuse(in, NULL, "a queue before");
+	if (!claim_name_parse(name, &parts) || parts.id.session == 0)
+		return state_refuse(in, "name", "that of a claim");
+	claim_name_format_placed(placed, &parts);
+	if (strcmp(placed, name) != 0 ||
+	    node_find(restoring->store->service, queue->path, name) != NULL)
+		return state_refuse(in, "name", "that of a claim, once");
+	if (queue->count > 0 && parts.order < STORE_LOCAL_ORDER_UNSURE &&
+	    queue->nodes[queue->count - 1]->order >= parts.order)
+		return state_refuse(in, "name", "that of a claim behind the one before");
+	struct node *node = node_restore(restoring->store, queue, name, state_get_text(in, "text"),
+					 parts.order);
+	if (node == NULL)
+		return state_starve(in);
+	node->since_ms = state_get_number(in, "since_ms", 0, INT64_MAX);
+	node_mark(node);
+	queue_set_next(queue, restoring->next);
+	return state_failed(in) ? -EINVAL : 0;
+}
+
+static int restore_file(struct restoring *restoring)
+{
+	struct state_reader *in = restoring->in;
+	const char *path = state_get_text(in, "path");
+	struct file *file;
+
+	if (*path == '\0' || path[strlen(path) - 1] == '/' ||
+	    file_find_own(restoring->store, path) != NULL)
+		return state_refuse(in, "path", "that of a file, once");
+	file = file_create(restoring->store, path, state_get_text(in, "text"));
+	if (file == NULL)
+		return state_starve(in);
+	return fields_restore(file_fields, file, in);
+}
+
+int local_restore(struct store *base, struct state_reader *in)
+{
+	struct restoring restoring = {.store = (struct local_store *)base, .in = in};
+	int more, error = 0;
+
+	while (error == 0 && (more = state_next(in)) != 0) {
+		if (more < 0) {
+			error = more;
+		} else if (strcmp(in->word, "service") == 0) {
+			error = restore_service(&restoring);
+		} else if (strcmp(in->word, "queue") == 0) {
+			error = restore_queue(&restoring);
+		} else if (strcmp(in->word, "node") == 0) {
+			error = restore_node(&restoring);
+		} else if (strcmp(in->word, "entry") == 0) {
+			error = restore_file(&restoring);
+		} else {
+			state_again(in);
+			break;
+		}
+	}
+	if (restoring.queue != NULL)
+		queue_remove_if_empty(restoring.queue);
+	return error;
 }

@@ -81,9 +81,8 @@ static char *make_line(const char *kind, uint64_t lock_owner, int64_t pid, size_
 	assert_true(bytes <= sizeof(request));
 	state_begin(out, "parked");
 	state_text(out, "kind", kind);
-	state_unsigned(out, "number", 3);
 	state_unsigned(out, "handle", 1);
-	state_number(out, "result", 0);
+	state_unsigned(out, "number", 3);
 	state_number(out, "since_us", 6);
 	state_unsigned(out, "process", lock_owner);
 	state_number(out, "pid", pid);
