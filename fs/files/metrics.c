@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "lockfile/lockfiles.h"
 #include "files/filesystem.h"
 #include "files/handle.h"
+#include "lockfile/lockfiles.h"
 
 static const char *const kind_names[METRICS_KINDS] = {
 	[LOCK_KIND_OPEN] = "open",

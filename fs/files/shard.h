@@ -13,10 +13,10 @@
 
 #include "config/config.h"
 #include "engine/engine.h"
-#include "lockfile/lockfiles.h"
 #include "files/metrics.h"
 #include "files/questions.h"
 #include "journal/journal.h"
+#include "lockfile/lockfiles.h"
 #include "stores/statistics.h"
 #include "view/view.h"
 

@@ -8,7 +8,6 @@
 
 #include "base/escape.h"
 #include "base/printable.h"
-#include "lockfile/lockfiles.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/user.h"
@@ -16,6 +15,7 @@
 #include "kernel/lease_board.h"
 #include "kernel/notifier.h"
 #include "kernel/warden.h"
+#include "lockfile/lockfiles.h"
 #include "status/status.h"
 
 static void write_text(FILE *out, const char *key, const char *text)

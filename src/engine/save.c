@@ -63,7 +63,6 @@ const struct field engine_wish_fields[] = {
 	{0},
 };
 
-/* `lead`, and other keys of save_handoff(), are the words of the format. */
 const struct field engine_handoff_fields[] = {
 	{"lead", FIELD_UNSIGNED(struct handoff, number, SAVE_HANDOFFS_MAX)},
 	{"contended", FIELD_FLAG(struct handoff, contended)},
@@ -169,7 +168,6 @@ static bool is_of_line(const struct wish *wish)
 static void write_wish(const struct wish *wish, FILE *out)
 {
 	const struct engine_transfer *transfer = wish_lock(wish)->engine->transfer;
-	const struct engine_caller caller = wish_caller(wish);
 
 	state_text(out, "kind", engine_kind_words[wish->kind]);
 	state_flag(out, "asked", wish->asked);
@@ -183,7 +181,7 @@ static void write_wish(const struct wish *wish, FILE *out)
 	if (wish->grace == GRACE_RUNS && wish->claim->limit_ms != INT64_MAX)
 		state_number(out, "limit_ms", wish->claim->limit_ms);
 	save_whose(wish->owner, out);
-	transfer->save_caller(out, &caller);
+	transfer->save_details(out, wish_details(wish));
 }
 
 static void save_coverage(const struct claim *claim, FILE *out)
@@ -200,6 +198,7 @@ static void save_coverage(const struct claim *claim, FILE *out)
 			       transfer_of(coverage->file)->number_owner(coverage->file->cookie));
 }
 
+/* `lead`, `keeper` and `behind` are the words of the format. */
 static void save_handoff(const struct claim *claim, FILE *out)
 {
 	fields_save(engine_handoff_fields, claim->handoff, out);

@@ -16,10 +16,10 @@
 #ifndef DLOCKFS_LOCKFILE_ALTERATION_H
 #define DLOCKFS_LOCKFILE_ALTERATION_H
 
-#include "lockfile/lockfiles.h"
 #include "engine/outbox.h"
 #include "engine/state.h"
 #include "journal/fields.h"
+#include "lockfile/lockfiles.h"
 
 /* A file of this host. */
 struct lockfile {

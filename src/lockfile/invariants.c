@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lockfile/alteration.h"
 #include "engine/lock.h"
+#include "lockfile/alteration.h"
 
 static void require_file(bool condition, const char *path, const char *rule)
 {

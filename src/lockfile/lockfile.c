@@ -8,9 +8,9 @@
 
 #include "base/log.h"
 #include "claim/file_path.h"
-#include "lockfile/alteration.h"
 #include "engine/outbox.h"
 #include "engine/save.h"
+#include "lockfile/alteration.h"
 
 static size_t line_bytes(const char *text)
 {

@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "lockfile/alteration.h"
 #include "engine/lock.h"
 #include "engine/outbox.h"
 #include "engine/session.h"
 #include "engine/settle.h"
+#include "lockfile/alteration.h"
 
 /* Whether there are such files. If not, the log tells. */
 static bool has_files(struct lockfiles *lockfiles, const char *path)

@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "lockfile/alteration.h"
 #include "engine/decisions.h"
+#include "lockfile/alteration.h"
 
 static void tell_altered(void *context, void *cookie, int error)
 {

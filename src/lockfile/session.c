@@ -5,8 +5,8 @@
  */
 #include <errno.h>
 
-#include "lockfile/alteration.h"
 #include "engine/lock.h"
+#include "lockfile/alteration.h"
 
 /* It can be asked for again in another session: nothing that is there may be lost by it. */
 static bool only_makes(const struct alteration *alteration)

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lockfile/alteration.h"
 #include "engine/lock.h"
+#include "lockfile/alteration.h"
 
 /* How old a file has to be. */
 enum { WATCH_AFTER_MS = 100 };
