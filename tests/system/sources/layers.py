@@ -23,6 +23,7 @@ FLOORS = [
     ["src/stores"],
     ["src/stores/etcd", "src/stores/local", "src/stores/zookeeper"],
     ["src/engine"],
+    ["src/lockfile"],
     ["src/view"],
     ["fs/kernel"],
     ["fs/files"],
@@ -55,6 +56,8 @@ OUTSIDE = {
 DOORS = [
     ("src/engine", r"ops->\w+\(", "src/engine/outbox.c", "a call of the store"),
     ("src/engine", r"events->on_(decided|tested|proved|lost|told|revoked)\(", "src/engine/decisions.c", "news for a caller"),
+    ("src/lockfile", r"ops->\w+\(", "src/engine/outbox.c", "a call of the store"),
+    ("src/lockfile", r"events->on_\w+\(", "src/lockfile/news.c", "news for a caller"),
     ("fs", r'"stores/\w+/|\bSTORE_SCHEME_', "fs/files/stores.c", "what is of one store"),
 ]
 
