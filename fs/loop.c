@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the epoll set, the timer and the signal descriptor. One thread reads the kernel's requests,
+ * Owns the epoll set, the alarm and the signal descriptor. One thread reads the kernel's requests,
  * in order, so that a release that was read is seen by whatever is read after it.
  */
 #include "loop.h"
@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -100,21 +99,20 @@ int loop_init(struct loop *loop, struct filesystem *filesystem)
 	*loop = (struct loop){
 		.filesystem = filesystem,
 		.epoll = epoll_create1(EPOLL_CLOEXEC),
-		.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
+		.alarm = ALARM_NONE,
 		.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK),
-		.timer_ms = INT64_MAX,
 		.jump.timer = -1,
 		.jump_told_ms = INT64_MIN,
 		.stop_ms = INT64_MAX,
 	};
 	watchdog_begin(&loop->watchdog, supervisor_watchdog_ms());
-	if (loop->epoll < 0 || loop->timer < 0 || loop->signals < 0 ||
+	if (alarm_init(&loop->alarm) < 0 || loop->epoll < 0 || loop->signals < 0 ||
 	    fcntl(fuse, F_SETFL, O_NONBLOCK) < 0)
 		error = -errno;
 	if (error == 0)
 		error = clock_jump_init(&loop->jump);
 	int descriptors[] = {fuse,
-			     loop->timer,
+			     loop->alarm.descriptor,
 			     loop->signals,
 			     loop->jump.timer,
 			     notifier_descriptor(filesystem->notifier),
@@ -132,14 +130,15 @@ int loop_init(struct loop *loop, struct filesystem *filesystem)
 
 void loop_finish(struct loop *loop)
 {
-	int *descriptors[] = {&loop->epoll, &loop->timer, &loop->signals};
+	int *descriptors[] = {&loop->epoll, &loop->signals};
 
 	warden_hurry(0);
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		if (*descriptors[i] >= 0)
 			close(*descriptors[i]);
 		*descriptors[i] = -1;
 	}
+	alarm_finish(&loop->alarm);
 	clock_jump_finish(&loop->jump);
 }
 
@@ -307,13 +306,12 @@ static void limit_waiting(const struct loop *loop)
 	warden_hurry((int)patience_ms);
 }
 
-static void set_timer(struct loop *loop)
+static void set_alarm(struct loop *loop)
 {
 	const struct filesystem *filesystem = loop->filesystem;
 	int64_t locks_ms = shards_deadline(&filesystem->shards);
 	int64_t names_ms = serving_deadline(filesystem);
 	int64_t due_ms = locks_ms < names_ms ? locks_ms : names_ms;
-	struct itimerspec due = {0};
 
 	if (watchdog_deadline(&loop->watchdog) < due_ms)
 		due_ms = watchdog_deadline(&loop->watchdog);
@@ -322,18 +320,7 @@ static void set_timer(struct loop *loop)
 	if (keeping_deadline(loop->keeping) < due_ms)
 		due_ms = keeping_deadline(loop->keeping);
 	due_ms = loop->stop_ms < due_ms ? loop->stop_ms : due_ms;
-	if (loop->has_lines)
-		due_ms = 0;
-	if (due_ms == loop->timer_ms)
-		return;
-	loop->timer_ms = due_ms;
-	if (due_ms != INT64_MAX) {
-		/* A past time fires at once; zero would mean never. */
-		due.it_value.tv_sec = due_ms > 0 ? due_ms / 1000 : 0;
-		due.it_value.tv_nsec = due_ms > 0 ? due_ms % 1000 * 1000000 : 1;
-	}
-	if (timerfd_settime(loop->timer, TFD_TIMER_ABSTIME, &due, NULL) < 0)
-		log_error("setting the timer: %m");
+	alarm_set(&loop->alarm, loop->has_lines ? 0 : due_ms);
 }
 
 /* To be called first in a turn of the loop: no caller may be told anything that rests on a lease
@@ -358,13 +345,11 @@ static void mind_clock(struct loop *loop, int64_t now_ms)
 static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 {
 	struct store *store = find_store(loop, descriptor);
-	uint64_t times;
+
 	if (descriptor == fuse_session_fd(loop->filesystem->session)) {
 		read_requests(loop, buffer);
-	} else if (descriptor == loop->timer) {
-		loop->timer_ms = INT64_MAX;
-		if (read(loop->timer, &times, sizeof(times)) < 0 && errno != EAGAIN)
-			log_error("reading the timer: %m");
+	} else if (descriptor == loop->alarm.descriptor) {
+		alarm_rang(&loop->alarm);
 	} else if (descriptor == loop->signals) {
 		read_signals(loop);
 	} else if (descriptor == loop->filesystem->makers) {
@@ -390,7 +375,7 @@ int loop_run(struct loop *loop)
 
 	if (kept)
 		buffer.mem = state_journal_request_area(filesystem->journal);
-	set_timer(loop); /* what was taken over may be due before anything happens */
+	set_alarm(loop); /* what was taken over may be due before anything happens */
 	while (!loop->ended) {
 		struct epoll_event events[8];
 		int count = epoll_wait(loop->epoll, events, 8, -1);
@@ -423,7 +408,7 @@ int loop_run(struct loop *loop)
 		    ((notifier_has_ended(filesystem->notifier) && filesystem->lates == NULL) ||
 		     loop->stop_ms <= now_ms))
 			end(loop, 0);
-		set_timer(loop);
+		set_alarm(loop);
 	}
 	watchdog_relax(&loop->watchdog, clock_now_ms());
 	if (!kept)

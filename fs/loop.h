@@ -7,6 +7,7 @@
 #ifndef DLOCKFS_LOOP_H
 #define DLOCKFS_LOOP_H
 
+#include "base/alarm.h"
 #include "clock_jump.h"
 #include "restart/keeping.h"
 #include "restart/restart.h"
@@ -15,9 +16,8 @@
 struct loop {
 	struct filesystem *filesystem;
 	int epoll;
-	int timer;
+	struct alarm alarm;
 	int signals;
-	int64_t timer_ms; /* when the timer fires; INT64_MAX: not set */
 	struct clock_jump jump;
 	int64_t jump_told_ms; /* when the log last told of a jump; INT64_MIN: never */
 	struct watchdog watchdog;

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mount.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -93,7 +92,7 @@ void lease_watch_begin(struct lease_watch *watch, int memory, int wake, const ch
 		.mountpoint = mountpoint,
 		.device = device,
 		.wake = wake,
-		.timer = -1,
+		.alarm = ALARM_NONE,
 		.control = -1,
 		.late_for_ms = INT64_MIN,
 	};
@@ -101,7 +100,7 @@ void lease_watch_begin(struct lease_watch *watch, int memory, int wake, const ch
 		watch->wake = -1;
 		return;
 	}
-	watch->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	alarm_init(&watch->alarm);
 	watch->control = open_control(mountpoint);
 	lease_board_note_place(watch->board, take_precedence());
 }
@@ -110,23 +109,11 @@ void lease_watch_end(struct lease_watch *watch)
 {
 	if (watch->board != NULL)
 		lease_board_leave(watch->board);
-	if (watch->timer >= 0)
-		close(watch->timer);
+	alarm_finish(&watch->alarm);
 	if (watch->control >= 0)
 		close(watch->control);
 	watch->board = NULL;
-	watch->wake = watch->timer = watch->control = -1;
-}
-
-static void set_timer(const struct lease_watch *watch, int64_t time_ms)
-{
-	struct itimerspec due = {0};
-
-	if (time_ms != INT64_MAX) {
-		due.it_value.tv_sec = time_ms / 1000;
-		due.it_value.tv_nsec = time_ms % 1000 * 1000000;
-	}
-	timerfd_settime(watch->timer, TFD_TIMER_ABSTIME, &due, NULL);
+	watch->wake = watch->control = -1;
 }
 
 /* The watch is late for what is due: a daemon that was held up like it is not hung. It gets the
@@ -164,7 +151,8 @@ enum lease_watch_verdict lease_watch_judge(struct lease_watch *watch)
 	int64_t look_ms = due.time_ms <= now_ms ? judge_due(watch, &due, now_ms) : due.time_ms;
 	if (look_ms <= now_ms)
 		return LEASE_WATCH_HUNG;
-	set_timer(watch, look_ms);
+	alarm_rang(&watch->alarm);
+	alarm_set(&watch->alarm, look_ms);
 	return due.late ? LEASE_WATCH_LATE : LEASE_WATCH_WAITS;
 }
 

@@ -23,11 +23,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/alarm.h"
+
 struct lease_watch {
 	struct lease_board *board; /* NULL: there is nothing to watch, or no more */
 	const char *mountpoint;
 	unsigned int device; /* 0: it does not matter what a process has open */
-	int wake, timer;
+	int wake;
+	struct alarm alarm;
 	int control;	     /* write here to abort the connection; -1: there is no such file */
 	int64_t late_for_ms; /* what the watch was late for itself; INT64_MIN: nothing; */
 	int64_t last_ms;     /* then the daemon has time until this */
@@ -50,8 +53,8 @@ enum lease_watch_verdict {
 	LEASE_WATCH_HUNG, /* the daemon makes no progress either: lease_watch_act() */
 };
 
-/* Judges the daemon by the clock, and sets the timer. To be called first, and whenever one of the
- * descriptors `wake` and `timer` is readable. */
+/* Judges the daemon by the clock, and sets the alarm. To be called first, and whenever one of the
+ * descriptors, of `wake` and of `alarm`, is readable. */
 enum lease_watch_verdict lease_watch_judge(struct lease_watch *watch);
 
 /* Sends the signals of on_lost to holders in stores that are late, to each once. Writes no line:

@@ -255,7 +255,7 @@ static void run_guard(struct guard *guard)
 					{.fd = guard->daemon, .events = POLLIN},
 					{.fd = refused, .events = POLLIN},
 					{.fd = guard->watch.wake, .events = POLLIN},
-					{.fd = guard->watch.timer, .events = POLLIN}};
+					{.fd = guard->watch.alarm.descriptor, .events = POLLIN}};
 		bool abandoned = guard->abandoned;
 		bool looks = guard->orphaned && !abandoned;
 		if (poll(ends, 5, looks ? LOOK_MS : -1) < 0)

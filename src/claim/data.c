@@ -17,7 +17,6 @@
 #define RANGES_KEY  "ranges="
 #define HOLDS_KEY   "holds="
 #define WAITS_KEY   "waits="
-#define EXACT_LINE  "exact=yes\n"
 #define KEEP_LINE   "keep=yes\n"
 #define TRIP_KEY    "trip="
 #define REQUEUE_KEY "requeue="
@@ -63,8 +62,6 @@ char *claim_data_format(const char *asker, const struct claim_data *data)
 		write_ranges(stream, HOLDS_KEY, &data->holds);
 	if (data->waits)
 		fprintf(stream, WAITS_KEY "%" PRId64 "\n", claim_name_number(data->waits_for));
-	if (data->exact)
-		fputs(EXACT_LINE, stream);
 	if (data->keeps)
 		fputs(KEEP_LINE, stream);
 	if (data->trip_ms > 0)
@@ -191,7 +188,6 @@ static int read_line(const char *line, struct claim_data *data)
 		data->requeue |= read_order(line + strlen(REQUEUE_KEY), &order);
 	if (begins_with(line, TRIP_KEY))
 		read_trip(line + strlen(TRIP_KEY), &data->trip_ms);
-	data->exact |= begins_with(line, EXACT_LINE);
 	data->keeps |= begins_with(line, KEEP_LINE);
 	return 0;
 }

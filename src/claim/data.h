@@ -8,7 +8,6 @@
  *     ranges=w0-63,r100-199,w4096-9223372036854775807
  *     holds=r0-9,w31-31
  *     waits=12
- *     exact=yes
  *     keep=yes
  *     trip=20
  *     requeue=17
@@ -22,10 +21,6 @@
  *
  * `holds`, of a claim with an anchor (name.h): the ranges that its owner held when the claim was
  * placed; never changes. The claim takes precedence over claims that wait for one of these ranges.
- *
- * `exact`: the claim's host compares with the `holds` of others. A host that does not write this
- * only knows the span in the name; then only the span counts between the two claims
- * (engine/precedence.c).
  *
  * `keep`: perhaps nobody uses the claim, and its host keeps it until another claim waits behind it
  * (engine/handoff.c). The lines about the caller are of one that has used it.
@@ -69,7 +64,6 @@ struct claim_data {
 	struct range_set holds; /* likewise */
 	bool waits;
 	int64_t waits_for; /* an order */
-	bool exact;
 	bool keeps;
 	int64_t trip_ms; /* 0: not known */
 	bool requeue;

@@ -245,7 +245,6 @@ void claim_start_over(struct claim *claim)
 	claim->marker.asked = claim->marker.stands = false;
 	claim->proof_round = 0;
 	claim->list_wanted = 0;
-	claim->place.exact = true;
 	if (claim_coverage(claim) != NULL) {
 		claim_coverage(claim)->cycle_list = 0;
 		claim_coverage(claim)->cycles = 0;

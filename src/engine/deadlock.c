@@ -313,13 +313,12 @@ static void add_met(struct met *met, struct place *place)
 	met->places[met->count++] = place;
 }
 
-/* Whether a claim can be queued again, now or once it says that it waits: its host knows the rule.
- */
+/* Whether a claim can be queued again, now or once it says that it waits: its host is a dlockfs. */
 static bool can_give_way(const struct place *place)
 {
 	if (!place->foreign)
 		return is_waiting(place);
-	return place->parts.id.session != 0 && (place->exact || !place->says_waits);
+	return place->parts.id.session != 0;
 }
 
 /* Whether an edge leads to the process, at whatever remove. */

@@ -20,10 +20,9 @@ struct place {
 	struct range_set *ranges; /* what it covers exactly; NULL: the span, in the mode */
 	struct range_set *holds;  /* what its owner did when it asked; NULL: see precedence.c */
 	bool foreign : 1;	  /* it is a rival's */
-	bool exact : 1;	     /* its host compares with `holds`; a rival's: as far as is known */
-	bool says_waits : 1; /* its data does; ours: or is about to, see settle.c */
-	bool says_keep : 1;  /* its data does: perhaps nobody holds by it */
-	bool requeue : 1;    /* it is to be queued again, and everybody passes it */
+	bool says_waits : 1;	  /* its data does; ours: or is about to, see settle.c */
+	bool says_keep : 1;	  /* its data does: perhaps nobody holds by it */
+	bool requeue : 1;	  /* it is to be queued again, and everybody passes it */
 	bool yields : 1;  /* it is in the cycle of deadlock.c, and can be made to let others pass */
 	uint32_t version; /* so often its data was changed, which is known and was read */
 	int64_t waits_for;  /* for the claim of that order */

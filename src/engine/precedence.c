@@ -10,9 +10,7 @@
  * have read both claims come to the same result. A sparse claim covers more than it asks for, so of
  * that only what conflicts counts.
  *
- * A version of dlockfs before this one wrote no such set, and compared spans: that of all ranges
- * held, in the name, and that of the claim in front. So does this one if either claim is of such
- * a host: whether both are exact is the same for both hosts too, as the data of each claim tells.
+ * A claim whose host had no memory for the set has none. Its span, in the name, counts instead.
  *
  * Of a claim with an anchor whose data is not known, or is not of dlockfs any more, everything
  * after its anchor may have been passed. Loop thread only.
@@ -40,21 +38,14 @@ bool precedence_is_unknown(const struct place *place)
 
 bool precedence_has(const struct place *place, const struct place *over)
 {
-	const struct rival *rival = rival_of(over);
-
 	if (!place->parts.anchored || over->parts.id.session == 0 ||
 	    claim_name_compare(place->parts.anchor, "", over->parts.order, "") >= 0 ||
 	    place_compare(over, place) >= 0)
 		return false;
 	if (precedence_is_unknown(place))
 		return true;
-	if (place->holds == NULL || !over->exact) {
-		if (claim_span_overlaps(place->parts.anchor_span, over->parts.span))
-			return true;
-		/* Who has not been read yet may be exact. */
-		if (place->holds == NULL || rival == NULL || rival->known >= KNOWN)
-			return false;
-	}
+	if (place->holds == NULL)
+		return claim_span_overlaps(place->parts.anchor_span, over->parts.span);
 	return is_wanted(place->holds, over);
 }
 

@@ -92,7 +92,6 @@ static int note_ranges(struct place *place, const struct range_set *told)
 	return 0;
 }
 
-/* Its host is exact once it has said so: who does not wait need not. */
 int rival_note_data(struct rival *rival, const char *text, uint32_t version)
 {
 	struct place *place = &rival->place;
@@ -103,7 +102,6 @@ int rival_note_data(struct rival *rival, const char *text, uint32_t version)
 	place->says_waits = data.waits;
 	place->says_keep = data.keeps;
 	place->waits_for = data.waits_for;
-	place->exact |= data.exact;
 	place->requeue = data.requeue;
 	rival->trip_ms = data.trip_ms;
 	if (data.has_ranges && place->parts.record)

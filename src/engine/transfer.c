@@ -30,15 +30,6 @@ static void read_number(struct owner *owner, struct state_reader *in)
 	owner->number = (uint32_t)state_get_unsigned(in, "owner", CLAIM_OWNERS - 1);
 }
 
-static void read_grants(struct owner *owner, struct state_reader *in)
-{
-	owner->lost = state_find_flag(in, "lost");
-	owner->granted = state_find_unsigned(in, "granted", UINT64_MAX);
-	owner->token_grant = state_find_unsigned(in, "token_grant", UINT64_MAX);
-	owner->token = state_find_unsigned(in, "token", UINT64_MAX);
-	owner_mark(owner);
-}
-
 struct owner *engine_restore_owner(struct engine *engine, const char *path,
 				   const struct lock_policy *policy, void *cookie,
 				   struct state_reader *in)
@@ -56,10 +47,6 @@ struct owner *engine_restore_owner(struct engine *engine, const char *path,
 	return NULL;
 }
 
-/* Numbers that leave room for what is added to them. */
-#define TIME_MAX_MS  (INT64_MAX / 2)
-#define HANDOFFS_MAX ((uint64_t)1 << 55)
-
 struct restoring {
 	struct engine *engine;
 	const struct engine_transfer *transfer;
@@ -76,42 +63,20 @@ static int result_of(const struct restoring *restoring)
 	return state_failed(restoring->in) ? -EINVAL : 0;
 }
 
-/* The word's first place among the words. */
-static size_t read_word(struct state_reader *in, const char *key, const char *const words[],
-			size_t count)
-{
-	const char *text = state_get_text(in, key);
-
-	for (size_t i = 0; i < count; i++) {
-		if (words[i] != NULL && strcmp(words[i], text) == 0)
-			return i;
-	}
-	state_refuse(in, key, "a word that is known");
-	return 0;
-}
-
 static int restore_engine(struct restoring *restoring)
 {
 	struct engine *engine = restoring->engine;
 	struct state_reader *in = restoring->in;
 
-	engine->issued.session = state_get_unsigned(in, "session_number", UINT64_MAX);
-	engine->issued.claim = (uint32_t)state_get_unsigned(in, "claim_number", UINT32_MAX);
+	fields_restore(engine_fields, engine, in);
 	restoring->owner_number = (uint32_t)state_get_unsigned(in, "owner_number", UINT32_MAX);
-	engine->issued.grants = state_get_unsigned(in, "grants", UINT64_MAX);
-	engine->session.connections = state_get_unsigned(in, "connections", UINT64_MAX);
-	engine->session.lost = state_get_unsigned(in, "sessions_lost", UINT64_MAX);
 	engine->session.state = state_find_flag(in, "lost") ? STORE_LOST : STORE_SUSPENDED;
 	engine->session.suspended_ms = INT64_MIN;
 	if (state_has(in, "suspended_ms"))
-		engine->session.suspended_ms = state_get_number(in, "suspended_ms", 0, TIME_MAX_MS);
-	engine->session.timeout_ms = state_get_number(in, "timeout_ms", 0, INT32_MAX);
-	outbox_resume_lease(engine, state_get_number(in, "proven_ms", INT64_MIN, TIME_MAX_MS),
+		engine->session.suspended_ms =
+			state_get_number(in, "suspended_ms", 0, SAVE_TIME_MAX_MS);
+	outbox_resume_lease(engine, state_get_number(in, "proven_ms", INT64_MIN, SAVE_TIME_MAX_MS),
 			    state_find_flag(in, "doubtful"));
-	if (state_has(in, "setbacks"))
-		engine->moratorium.setbacks = state_get_unsigned(in, "setbacks", UINT64_MAX);
-	if (state_has(in, "moratorium_ms"))
-		engine->moratorium.until_ms = state_get_number(in, "moratorium_ms", 0, TIME_MAX_MS);
 	engine->moratorium.why = state_find_flag(in, "set_back") ? STORE_SET_BACK : STORE_NEW_ROOT;
 	engine_mark(engine);
 	return result_of(restoring);
@@ -140,11 +105,9 @@ static int restore_lock(struct restoring *restoring)
 	restoring->lock = engine_open_lock(engine, path, &policy);
 	if (restoring->lock == NULL)
 		return state_starve(restoring->in);
-	restoring->recipe = (enum claim_recipe)read_word(restoring->in, "recipe",
-							 claim_recipe_names, CLAIM_RECIPES);
-	if (state_has(restoring->in, "moratorium_ms"))
-		restoring->lock->moratorium_ms =
-			state_get_number(restoring->in, "moratorium_ms", 0, TIME_MAX_MS);
+	restoring->recipe = (enum claim_recipe)state_get_word(restoring->in, "recipe",
+							      claim_recipe_names, CLAIM_RECIPES);
+	fields_restore(engine_lock_fields, restoring->lock, restoring->in);
 	return result_of(restoring);
 }
 
@@ -156,7 +119,8 @@ static int restore_owner(struct restoring *restoring)
 
 	if (owner == NULL || owner->lock->engine != restoring->engine)
 		return state_refuse(in, "file", "an open file of the store");
-	read_grants(owner, in);
+	fields_restore(engine_owner_fields, owner, in);
+	owner_mark(owner);
 	return result_of(restoring);
 }
 
@@ -187,7 +151,8 @@ static int restore_process(struct restoring *restoring)
 	struct records *records = restoring->records;
 	int error = restore_file(restoring);
 	read_number(&records->owner, in);
-	read_grants(&records->owner, in);
+	fields_restore(engine_owner_fields, &records->owner, in);
+	owner_mark(&records->owner);
 	records->process->number = records->owner.number;
 	records->pid = (int)state_get_number(in, "pid", 0, INT32_MAX);
 	if (error == 0)
@@ -252,7 +217,7 @@ static void restore_grace(struct wish *wish, struct state_reader *in)
 	wish->grace = GRACE_RUNS;
 	claim->limit_ms = INT64_MAX;
 	if (state_has(in, "limit_ms"))
-		claim->limit_ms = state_get_number(in, "limit_ms", INT64_MIN, TIME_MAX_MS);
+		claim->limit_ms = state_get_number(in, "limit_ms", INT64_MIN, SAVE_TIME_MAX_MS);
 }
 
 static void restore_precedence(struct restoring *restoring, struct claim *claim)
@@ -271,8 +236,9 @@ static void restore_precedence(struct restoring *restoring, struct claim *claim)
 
 static enum lock_kind read_kind(struct state_reader *in)
 {
-	return (enum lock_kind)read_word(in, "kind", engine_kind_words,
-					 sizeof(engine_kind_words) / sizeof(*engine_kind_words));
+	return (enum lock_kind)state_get_word(in, "kind", engine_kind_words,
+					      sizeof(engine_kind_words) /
+						      sizeof(*engine_kind_words));
 }
 
 /* The call whose wish this was: it waits in this process, too. */
@@ -301,13 +267,12 @@ static int restore_wish(struct restoring *restoring, struct claim *claim, struct
 	if (wish == NULL)
 		return state_starve(in);
 	wish->waits = state_find_flag(in, "waits");
-	wish->pid = (int)state_get_number(in, "pid", 0, INT32_MAX);
-	wish->uid = (uint32_t)state_get_unsigned(in, "uid", UINT32_MAX);
+	fields_restore(engine_wish_fields, wish, in);
 	restoring->transfer->restore_details(in, wish_details(wish));
 	restore_grace(wish, in);
 	if (state_has(in, "due_ms"))
 		timers_set(&restoring->engine->timers, &wish->timer,
-			   state_get_number(in, "due_ms", INT64_MIN, TIME_MAX_MS));
+			   state_get_number(in, "due_ms", INT64_MIN, SAVE_TIME_MAX_MS));
 	/* Last: the call knows its wish from then on, which must not fail any more. */
 	if (!state_failed(in) && state_find_flag(in, "asked"))
 		restore_asked(restoring, wish, coverage != NULL ? coverage->file : owner);
@@ -321,8 +286,9 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 	struct state_reader *in = restoring->in;
 
 	claim->place.lock = restoring->lock;
-	claim->state = (uint8_t)read_word(in, "state", engine_state_words,
-					  sizeof(engine_state_words) / sizeof(*engine_state_words));
+	claim->state =
+		(uint8_t)state_get_word(in, "state", engine_state_words,
+					sizeof(engine_state_words) / sizeof(*engine_state_words));
 	if (claim->state == CLAIM_PLACING)
 		claim->state = CLAIM_UNCERTAIN;
 	if (!claim_name_parse(state_get_text(in, "name"), &claim->place.parts) ||
@@ -333,7 +299,6 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 	claim->place.waits_for =
 		claim_name_order(state_find_number(in, "waits_for", INT32_MIN, INT64_MAX));
 	claim->careful = state_find_flag(in, "careful");
-	claim->place.exact = state_find_flag(in, "exact");
 	claim->revoked = state_find_flag(in, "revoked");
 	if (state_find_flag(in, "marked"))
 		claim->marker.asked = true; /* a claim that is held asks no more */
@@ -356,7 +321,7 @@ static struct handoff *search(struct handoff *list, uint64_t number)
 /* What the wish waits for: mostly the same as the wish before, or the next one. */
 static void find_handoff(struct restoring *restoring)
 {
-	uint64_t number = state_get_unsigned(restoring->in, "behind", HANDOFFS_MAX);
+	uint64_t number = state_get_unsigned(restoring->in, "behind", SAVE_HANDOFFS_MAX);
 	struct handoff *handoff = restoring->handoff;
 
 	if (handoff != NULL && handoff->number != number)
@@ -384,7 +349,7 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 
 	if (leaves == owned && claim->state != CLAIM_UNCERTAIN)
 		state_refuse(in, NULL, leaves ? "no owner" : "an owner");
-	else if (record != (read_kind(in) == LOCK_KIND_RECORD) && !leaves)
+	else if (state_has(in, "kind") && record != (read_kind(in) == LOCK_KIND_RECORD))
 		state_refuse(in, "kind", "record for what covers ranges, and only that");
 	else if (record && owned && (owner == NULL || owner->records == NULL))
 		state_refuse(in, "process", "that of a record lock");
@@ -422,11 +387,9 @@ static int restore_handoff(struct restoring *restoring, struct claim *claim)
 		return state_starve(restoring->in);
 	struct handoff *handoff = claim->handoff;
 	struct engine *engine = restoring->engine;
-	handoff->number = state_get_unsigned(restoring->in, "lead", HANDOFFS_MAX);
+	fields_restore(engine_handoff_fields, handoff, restoring->in);
 	if (handoff->number > engine->issued.serials)
 		engine->issued.serials = handoff->number;
-	handoff->contended = state_find_flag(restoring->in, "contended");
-	handoff->passed = state_find_number(restoring->in, "passed", 0, INT64_MAX);
 	return 0;
 }
 
@@ -524,14 +487,13 @@ static int restore_line(struct restoring *restoring)
 		return restore_process(restoring);
 	if (strcmp(word, "file") == 0)
 		return restore_file(restoring);
-	return strcmp(state_get_text(restoring->in, "state"), "following") == 0
-		       ? restore_waiting(restoring)
-		       : restore_claim(restoring);
+	return strcmp(word, "wish") == 0 ? restore_waiting(restoring) : restore_claim(restoring);
 }
 
 static bool is_of_engine(const char *word)
 {
-	static const char *const words[] = {"engine", "lock", "owner", "process", "file", "claim"};
+	static const char *const words[] = {"engine", "lock",  "owner", "process",
+					    "file",   "claim", "wish"};
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		if (strcmp(words[i], word) == 0)
 			return true;

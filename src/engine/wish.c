@@ -163,8 +163,6 @@ char *wish_format_data(const struct claim *claim)
 	struct claim_data data = {
 		.waits = claim->place.says_waits,
 		.waits_for = claim->place.waits_for,
-		.exact = claim->place.exact &&
-			 (claim->place.says_waits || claim->place.holds != NULL),
 		.keeps = claim->place.says_keep,
 		.trip_ms = round_trip_shortest_ms(&claim->place.lock->engine->round_trip),
 	};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the sockets of its attempts, a timer for the next one, and the descriptor that has them all.
+ * Owns the sockets of its attempts, an alarm for the next one, and the descriptor that has them
+ * all.
  */
 #include "stores/seeker.h"
 
@@ -9,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/alarm.h"
 #include "base/clock.h"
 
 enum {
@@ -19,7 +20,7 @@ enum {
 	INTERVALS_IN_TIMEOUT = 100,
 	INTERVAL_MIN_MS = 25,
 	INTERVAL_MAX_MS = 200,
-	TIMER = ATTEMPTS, /* in place of the number of an attempt */
+	ALARM = ATTEMPTS, /* in place of the number of an attempt */
 };
 
 struct seeker {
@@ -29,9 +30,10 @@ struct seeker {
 	unsigned servers_count;
 	unsigned next; /* of the servers */
 	unsigned turn; /* of the attempts */
-	int64_t until_ms;
+	int64_t interval_ms, until_ms;
 	bool seeks;
-	int epoll, timer;
+	int epoll;
+	struct alarm alarm; /* for the next attempt */
 	struct {
 		int socket; /* -1: there is none */
 		unsigned server;
@@ -45,19 +47,11 @@ static void end_attempt(struct seeker *seeker, unsigned i)
 	seeker->attempts[i].socket = -1;
 }
 
-static void set_timer(const struct seeker *seeker, int64_t interval_ms)
-{
-	const struct timespec interval = {interval_ms / 1000, interval_ms % 1000 * 1000000};
-	const struct itimerspec spec = {.it_interval = interval, .it_value = interval};
-
-	timerfd_settime(seeker->timer, 0, &spec, NULL);
-}
-
 int seeker_create(void (*found)(void *context, const struct seeker_server *server), void *context,
 		  struct seeker **ret)
 {
 	struct seeker *seeker = calloc(1, sizeof(*seeker));
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = TIMER};
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = ALARM};
 	int error;
 
 	if (!seeker)
@@ -67,9 +61,8 @@ int seeker_create(void (*found)(void *context, const struct seeker_server *serve
 	for (unsigned i = 0; i < ATTEMPTS; i++)
 		seeker->attempts[i].socket = -1;
 	seeker->epoll = epoll_create1(EPOLL_CLOEXEC);
-	seeker->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (seeker->epoll < 0 || seeker->timer < 0 ||
-	    epoll_ctl(seeker->epoll, EPOLL_CTL_ADD, seeker->timer, &event) != 0) {
+	if (alarm_init(&seeker->alarm) < 0 || seeker->epoll < 0 ||
+	    epoll_ctl(seeker->epoll, EPOLL_CTL_ADD, seeker->alarm.descriptor, &event) != 0) {
 		error = -errno;
 		seeker_destroy(seeker);
 		return error;
@@ -84,8 +77,7 @@ void seeker_destroy(struct seeker *seeker)
 		return;
 	for (unsigned i = 0; i < ATTEMPTS; i++)
 		end_attempt(seeker, i);
-	if (seeker->timer >= 0)
-		close(seeker->timer);
+	alarm_finish(&seeker->alarm);
 	if (seeker->epoll >= 0)
 		close(seeker->epoll);
 	free(seeker);
@@ -135,7 +127,8 @@ void seeker_start(struct seeker *seeker, int64_t timeout_ms, int64_t until_ms)
 	if (seeker->seeks || seeker->servers_count == 0)
 		return;
 	seeker->seeks = true;
-	set_timer(seeker, seeker_interval_ms(timeout_ms));
+	seeker->interval_ms = seeker_interval_ms(timeout_ms);
+	alarm_set(&seeker->alarm, clock_now_ms() + seeker->interval_ms);
 }
 
 void seeker_stop(struct seeker *seeker)
@@ -143,7 +136,7 @@ void seeker_stop(struct seeker *seeker)
 	if (!seeker->seeks)
 		return;
 	seeker->seeks = false;
-	set_timer(seeker, 0);
+	alarm_set(&seeker->alarm, INT64_MAX);
 	for (unsigned i = 0; i < ATTEMPTS; i++)
 		end_attempt(seeker, i);
 }
@@ -171,16 +164,18 @@ static void begin_attempt(struct seeker *seeker)
 		end_attempt(seeker, i);
 }
 
-static void on_timer(struct seeker *seeker)
+static void on_alarm(struct seeker *seeker)
 {
-	uint64_t times;
+	int64_t now_ms = clock_now_ms();
 
-	if (read(seeker->timer, &times, sizeof(times)) <= 0)
+	if (!alarm_rang(&seeker->alarm))
 		return;
-	if (clock_now_ms() >= seeker->until_ms)
+	if (now_ms >= seeker->until_ms) {
 		seeker_stop(seeker);
-	else
-		begin_attempt(seeker);
+		return;
+	}
+	begin_attempt(seeker);
+	alarm_set(&seeker->alarm, now_ms + seeker->interval_ms);
 }
 
 /* The attempt has come to an end. */
@@ -206,8 +201,8 @@ void seeker_dispatch(struct seeker *seeker)
 	int count = epoll_wait(seeker->epoll, events, ATTEMPTS + 1, 0);
 
 	for (int i = 0; i < count; i++) {
-		if (events[i].data.u32 == TIMER)
-			on_timer(seeker);
+		if (events[i].data.u32 == ALARM)
+			on_alarm(seeker);
 		else
 			on_attempt(seeker, events[i].data.u32);
 	}

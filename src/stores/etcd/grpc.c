@@ -25,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -38,7 +37,7 @@
 #define PING_APART_MS 6000
 /* After so many reads the loop has its turn. */
 #define READS_MAX    16
-#define EVENT_TIMER  ((uint64_t)2 << 32)
+#define EVENT_ALARM  ((uint64_t)2 << 32)
 #define EVENT_SOCKET ((uint64_t)3 << 32)
 
 static int64_t later(int64_t a, int64_t b)
@@ -50,7 +49,7 @@ int grpc_create(const struct grpc_options *options, const struct grpc_events *ev
 		struct grpc **ret)
 {
 	struct grpc *grpc = calloc(1, sizeof(*grpc));
-	struct epoll_event event = {.events = EPOLLIN, .data.u64 = EVENT_TIMER};
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = EVENT_ALARM};
 	int error;
 
 	if (!grpc)
@@ -58,13 +57,12 @@ int grpc_create(const struct grpc_options *options, const struct grpc_events *ev
 	grpc->events = *events;
 	grpc->context = context;
 	grpc->idle_ms = later(options->idle_ms, 1);
-	grpc->armed_ms = grpc->flood_ms = INT64_MAX;
+	grpc->flood_ms = INT64_MAX;
 	tls_init(&grpc->tls, options->access);
 	connection_init(&grpc->connection);
-	grpc->timer = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
 	grpc->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (grpc->timer < 0 || grpc->epoll < 0 ||
-	    epoll_ctl(grpc->epoll, EPOLL_CTL_ADD, grpc->timer, &event) != 0)
+	if (alarm_init(&grpc->alarm) < 0 || grpc->epoll < 0 ||
+	    epoll_ctl(grpc->epoll, EPOLL_CTL_ADD, grpc->alarm.descriptor, &event) != 0)
 		goto fail;
 	grpc->endpoints = endpoints_create(options->servers, grpc->epoll);
 	if (!grpc->endpoints)
@@ -92,8 +90,7 @@ void grpc_destroy(struct grpc *grpc)
 	endpoints_destroy(grpc->endpoints);
 	tls_finish(&grpc->tls);
 	timers_finish(&grpc->timers);
-	if (grpc->timer >= 0)
-		close(grpc->timer);
+	alarm_finish(&grpc->alarm);
 	if (grpc->epoll >= 0)
 		close(grpc->epoll);
 	free(grpc->token);
@@ -116,18 +113,13 @@ int grpc_set_token(struct grpc *grpc, const char *token)
 	return 0;
 }
 
-/* Sets the timer, unless it fires before that anyway. */
+/* Sets the alarm, unless it rings before that anyway. */
 static void arm(struct grpc *grpc)
 {
 	const struct timer *first = timers_first(&grpc->timers);
-	struct itimerspec spec = {0};
 
-	if (!first || first->due_ms >= grpc->armed_ms)
-		return;
-	grpc->armed_ms = first->due_ms;
-	spec.it_value.tv_sec = first->due_ms / 1000;
-	spec.it_value.tv_nsec = first->due_ms % 1000 * 1000000;
-	timerfd_settime(grpc->timer, TFD_TIMER_ABSTIME, &spec, NULL);
+	if (first && first->due_ms < grpc->alarm.due_ms)
+		alarm_set(&grpc->alarm, first->due_ms);
 }
 
 /* Has grpc_dispatch() called soon. */
@@ -455,11 +447,10 @@ void grpc_dispatch(struct grpc *grpc)
 	bool is_time = false, has_socket = false, has_more = false;
 
 	for (int i = 0; i < count; i++) {
-		uint64_t data = events[i].data.u64, times;
+		uint64_t data = events[i].data.u64;
 
-		if (data == EVENT_TIMER) {
-			is_time = read(grpc->timer, &times, sizeof(times)) > 0;
-			grpc->armed_ms = is_time ? INT64_MAX : grpc->armed_ms;
+		if (data == EVENT_ALARM) {
+			is_time = alarm_rang(&grpc->alarm);
 		} else if (data == EVENT_SOCKET) {
 			has_socket = true;
 		} else if (ENDPOINTS_IS_EVENT(data) && grpc->state == RESOLVING) {

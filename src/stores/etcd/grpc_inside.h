@@ -5,6 +5,7 @@
 #ifndef DLOCKFS_STORES_ETCD_GRPC_INSIDE_H
 #define DLOCKFS_STORES_ETCD_GRPC_INSIDE_H
 
+#include "base/alarm.h"
 #include "base/timers.h"
 #include "stores/etcd/call.h"
 #include "stores/etcd/connection.h"
@@ -27,8 +28,8 @@ struct grpc {
 	struct tls tls;
 	struct connection connection;
 	enum state state;
-	int epoll, timer;
-	int64_t armed_ms;	/* when `timer` fires; INT64_MAX: never */
+	int epoll;
+	struct alarm alarm;	/* for the first of `timers`, or earlier */
 	uint32_t socket_events; /* for which the socket is in `epoll`; 0: it is not */
 	struct timers timers;
 	struct timer wake; /* of the state */

@@ -33,6 +33,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "base/alarm.h"
 #include "base/log_limit.h"
 #include "stores/etcd/etcd.pb-c.h"
 #include "stores/etcd/grpc.h"
@@ -146,7 +147,7 @@ struct store_etcd {
 	int poll;	 /* an epoll(7) descriptor of those of grpc and the seeker, and: */
 	int wake;	 /* an eventfd(2): there are operations that failed at once, or calls to be
 		      written; */
-	int timer;	 /* a timerfd(2), for etcd_session_next_ms() */
+	struct alarm alarm; /* for etcd_session_next_ms() */
 
 	/* The session */
 	enum session_step step;

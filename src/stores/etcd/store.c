@@ -11,11 +11,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "journal/fields.h"
 #include "stores/etcd/operation.h"
 #include "stores/seeker.h"
 
@@ -40,34 +40,15 @@ static int store_etcd_descriptor(struct store *base)
 	return store_etcd_from(base)->poll;
 }
 
-static void drain(int descriptor)
-{
-	uint64_t count;
-
-	while (read(descriptor, &count, sizeof(count)) < 0 && errno == EINTR)
-		;
-}
-
-static void set_timer(const struct store_etcd *store)
-{
-	int64_t next_ms = etcd_session_next_ms(store);
-	struct itimerspec at = {0};
-
-	if (next_ms != INT64_MAX) {
-		next_ms = next_ms > 0 ? next_ms : 1;
-		at.it_value.tv_sec = next_ms / 1000;
-		at.it_value.tv_nsec = next_ms % 1000 * 1000000;
-	}
-	timerfd_settime(store->timer, TFD_TIMER_ABSTIME, &at, NULL);
-}
-
 static void store_etcd_dispatch(struct store *base)
 {
 	struct store_etcd *store = store_etcd_from(base);
+	uint64_t count;
 
 	store->is_awake = false;
-	drain(store->wake);
-	drain(store->timer);
+	while (read(store->wake, &count, sizeof(count)) < 0 && errno == EINTR)
+		;
+	alarm_rang(&store->alarm);
 	seeker_dispatch(store->seeker);
 	grpc_dispatch(store->grpc);
 	etcd_operations_conclude_failed(store);
@@ -77,7 +58,7 @@ static void store_etcd_dispatch(struct store *base)
 	etcd_session_on_time(store);
 	etcd_batches_send(store);
 	grpc_flush(store->grpc);
-	set_timer(store);
+	alarm_set(&store->alarm, etcd_session_next_ms(store));
 }
 
 /* The lease */
@@ -167,19 +148,37 @@ static int64_t seen(const struct store *base)
 	return ((const struct store_etcd *)base)->seen;
 }
 
+static const struct field seen_fields[] = {
+	{"seen", FIELD_NUMBER(struct saved_session, seen, 0, INT64_MAX)},
+	{"token_floor", FIELD_NUMBER(struct saved_session, token_floor, 0, INT64_MAX), FIELD_OR(0)},
+	{"cluster", FIELD_UNSIGNED(struct saved_session, cluster, UINT64_MAX)},
+	{0},
+};
+
+static const struct field session_fields[] = {
+	{"session", FIELD_NUMBER(struct saved_session, lease, 1, INT64_MAX)},
+	{"epoch", FIELD_UNSIGNED(struct saved_session, epoch, INT64_MAX)},
+	{"keyless", FIELD_FLAG(struct saved_session, is_keyless)},
+	{0},
+};
+
 static void save_session(const struct store *base, FILE *out)
 {
 	const struct store_etcd *store = (const struct store_etcd *)base;
 
+	const struct saved_session saved = {
+		.lease = store->lease_id,
+		.epoch = store->epoch,
+		.is_keyless = store->is_keyless,
+		.seen = store->seen,
+		.token_floor = tokens_floor(&store->tokens, store->seen),
+		.cluster = store->cluster,
+	};
+
 	state_flag(out, "etcd", true);
-	state_number(out, "seen", store->seen);
-	state_number(out, "token_floor", tokens_floor(&store->tokens, store->seen));
-	state_unsigned(out, "cluster", store->cluster);
-	if (store->lease_id == 0)
-		return;
-	state_number(out, "session", store->lease_id);
-	state_number(out, "epoch", (int64_t)store->epoch);
-	state_flag(out, "keyless", store->is_keyless);
+	fields_save(seen_fields, &saved, out);
+	if (saved.lease != 0)
+		fields_save(session_fields, &saved, out);
 }
 
 static void *restore_session(struct state_reader *in)
@@ -194,16 +193,10 @@ static void *restore_session(struct state_reader *in)
 		return NULL;
 	}
 	saved->is_of_older = !state_has(in, "seen");
-	if (!saved->is_of_older) {
-		saved->seen = state_get_number(in, "seen", 0, INT64_MAX);
-		saved->cluster = state_get_unsigned(in, "cluster", UINT64_MAX);
-	}
-	saved->token_floor = state_find_number(in, "token_floor", 0, INT64_MAX);
-	if (!state_has(in, "session"))
-		return saved;
-	saved->lease = state_get_number(in, "session", 1, INT64_MAX);
-	saved->epoch = (uint64_t)state_get_number(in, "epoch", 0, INT64_MAX);
-	saved->is_keyless = state_has(in, "keyless");
+	if (!saved->is_of_older)
+		fields_restore(seen_fields, saved, in);
+	if (state_has(in, "session"))
+		fields_restore(session_fields, saved, in);
 	return saved;
 }
 
@@ -213,12 +206,11 @@ static void free_store(struct store_etcd *store)
 {
 	grpc_destroy(store->grpc);
 	seeker_destroy(store->seeker);
-	for (size_t i = 0; i < 3; i++) {
-		int descriptor = (int[]){store->poll, store->wake, store->timer}[i];
-
-		if (descriptor >= 0)
-			close(descriptor);
-	}
+	if (store->poll >= 0)
+		close(store->poll);
+	if (store->wake >= 0)
+		close(store->wake);
+	alarm_finish(&store->alarm);
 	store_access_finish(&store->own_access);
 	free(store->session_key.bytes);
 	free(store->servers);
@@ -308,12 +300,11 @@ static int make_descriptors(struct store_etcd *store)
 
 	store->poll = epoll_create1(EPOLL_CLOEXEC);
 	store->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	store->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (store->poll < 0 || store->wake < 0 || store->timer < 0)
+	if (alarm_init(&store->alarm) < 0 || store->poll < 0 || store->wake < 0)
 		return -errno;
 	error = add_descriptor(store, store->wake);
 	if (!error)
-		error = add_descriptor(store, store->timer);
+		error = add_descriptor(store, store->alarm.descriptor);
 	if (!error)
 		error = add_descriptor(store, seeker_descriptor(store->seeker));
 	return error ? error : add_descriptor(store, grpc_descriptor(store->grpc));
@@ -333,7 +324,8 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 	store->events = events;
 	store->context = context;
 	store->statistics = options->statistics;
-	store->poll = store->wake = store->timer = -1;
+	store->poll = store->wake = -1;
+	store->alarm = ALARM_NONE;
 	store->asked_progress_ms = INT64_MAX;
 	store->ttl_s = (options->session_timeout_ms + 999) / 1000;
 	if (store->ttl_s > ETCD_TTL_MAX_S)

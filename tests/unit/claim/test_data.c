@@ -57,11 +57,10 @@ static const struct {
 	{ASKER "waits=9223372034707292159\n", "waits=9223372034707292159\n"},
 	{ASKER "ranges=w0-63\nwaits=1\n", "ranges=w0-63\nwaits=1\n"},
 	{ASKER "keep=yes\n", "keep=yes\n"},
-	{ASKER "exact=yes\n", "exact=yes\n"},
 	{ASKER "holds=w0-9\n", "holds=w0-9\n"},
-	{ASKER "ranges=w0-63\nholds=r0-9,w31-31\nwaits=1\nexact=yes\nkeep=yes\n",
-	 "ranges=w0-63\nholds=r0-9,w31-31\nwaits=1\nexact=yes\nkeep=yes\n"},
-	{ASKER "holds=w0-9\nholds=bad\nexact=no\nexact=yes\nexact=no\n", "holds=w0-9\nexact=yes\n"},
+	{ASKER "ranges=w0-63\nholds=r0-9,w31-31\nwaits=1\nkeep=yes\n",
+	 "ranges=w0-63\nholds=r0-9,w31-31\nwaits=1\nkeep=yes\n"},
+	{ASKER "holds=w0-9\nholds=bad\nkeep=no\nkeep=yes\nkeep=no\n", "holds=w0-9\nkeep=yes\n"},
 	{ASKER "keep=yes\nwaits=1\nkeep=yes\n", "waits=1\nkeep=yes\n"},
 
 	/* tolerance */
@@ -220,8 +219,6 @@ static void test_bad_values(void **state)
 		assert_says_nothing("waits", bad_waits[i]);
 	for (size_t i = 0; i < COUNT(bad_keeps); i++)
 		assert_says_nothing("keep", bad_keeps[i]);
-	for (size_t i = 0; i < COUNT(bad_keeps); i++)
-		assert_says_nothing("exact", bad_keeps[i]);
 }
 
 /* No beginning of a text says of its ranges other than the whole text or nothing. */

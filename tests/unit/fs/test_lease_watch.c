@@ -35,10 +35,10 @@ static int begin(void **state)
 	watch = (struct lease_watch){
 		.board = lease_board_open(dup(lease_board_memory(daemon_side)),
 					  dup(lease_board_wake(daemon_side))),
-		.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
 		.control = -1,
 		.late_for_ms = INT64_MIN,
 	};
+	assert_int_equal(alarm_init(&watch.alarm), 0);
 	assert_non_null(watch.board);
 	return 0;
 }
@@ -54,7 +54,7 @@ static int end(void **state)
 /* Waits until the watch has something to do by its timer. */
 static void wait_for_timer(void)
 {
-	struct pollfd timer = {.fd = watch.timer, .events = POLLIN};
+	struct pollfd timer = {.fd = watch.alarm.descriptor, .events = POLLIN};
 	assert_int_equal(poll(&timer, 1, MINUTE_MS), 1);
 }
 
@@ -63,7 +63,7 @@ static int64_t timer_ms(void)
 {
 	struct itimerspec left;
 
-	timerfd_gettime(watch.timer, &left);
+	timerfd_gettime(watch.alarm.descriptor, &left);
 	return (int64_t)left.it_value.tv_sec * 1000 + left.it_value.tv_nsec / 1000000;
 }
 

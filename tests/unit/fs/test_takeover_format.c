@@ -75,7 +75,7 @@ static void test_later(void **state)
 /* Of an earlier one this program knows what is missing, or nothing. */
 static void test_earlier(void **state)
 {
-	char beginning[64];
+	char beginning[64], part[64];
 
 	for (int format = TAKEOVER_OLDEST; format < TAKEOVER_FORMAT; format++)
 		expect_read(format, TAKEOVER_OLDEST);
@@ -83,7 +83,8 @@ static void test_earlier(void **state)
 	expect_refused(beginning, "of version unknown");
 	snprintf(beginning, sizeof(beginning), "format=%d reader=1 version=0.0.1",
 		 TAKEOVER_OLDEST - 1);
-	expect_refused(beginning, "not 2 of version 0.0.1");
+	snprintf(part, sizeof(part), "not %d of version 0.0.1", TAKEOVER_OLDEST - 1);
+	expect_refused(beginning, part);
 }
 
 static void test_none(void **state)
@@ -93,7 +94,11 @@ static void test_none(void **state)
 	expect_refused("format=3 reader=-1", "reader: expected a number");
 }
 
-#define PROCESS "dlockfs format=3 folder=/ mountpoint=/m init=" INIT " max_write=0\n"
+#define TEXT(number)   #number
+#define FORMAT(number) TEXT(number)
+#define PROCESS                                                                                    \
+	"dlockfs format=" FORMAT(TAKEOVER_FORMAT) " folder=/ mountpoint=/m init=" INIT             \
+						  " max_write=0\n"
 
 /* The state begins so: a store as an earlier program wrote it, of which the configuration has that
  * URL. Returns whether there is a session to go on with; an error is expected if there is a part of
