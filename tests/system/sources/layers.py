@@ -3,6 +3,7 @@
 
     layers.py includes TREE         no include goes up, aside, or to what is unknown; and nobody does what another file is there for
     layers.py circles TREE BUILD    no files call each other in a circle; by the symbols of the object files
+    layers.py names TREE BUILD      a function is named by its file, and declared in its header; by the same
 
 One line for each fault, with file and line; exit status 1 if there is one.
 """
@@ -63,6 +64,19 @@ DOORS = [
 
 # Circles that there are: (reason, files). A file that is in no circle any more is to be taken from here.
 CIRCLES = []
+
+# Folders whose functions are named by their files: queue_judge() is of queue.c, as are queues_...(), and is declared in queue.h.
+# What others are there for stands in headers of the folder: their functions are named by the folder, and may be of any file.
+NAMED = {"src/engine": ["engine.h", "state.h", "transfer.h"]}
+
+# Files whose functions have other names: (file, how they begin, why).
+OTHER_NAMES = [
+    ("src/engine/conflict.c", ["claim", "claims", "coverage", "owners", "records", "rivals", "would"], "whose a claim is"),
+    ("src/engine/save.c", ["engine", "lock", "owner", "claim", "wish"], "engine_mark() and the like are of what has changed"),
+]
+
+# Files of a folder of these that are not looked at.
+UNNAMED = ("src/engine/alteration", "src/engine/lockfile")
 
 
 def floor_of(folder):
@@ -257,11 +271,41 @@ def check_circles(tree, build):
     return faults
 
 
+def check_names(tree, build):
+    found = objects(tree, build)
+    headers = {}
+    for path in source_files(tree):
+        if path.endswith(".h") and os.path.dirname(path) in NAMED:
+            headers[path] = "\n".join(read_lines(os.path.join(tree, path)))
+    faults = []
+    for path, name in sorted(found.items()):
+        folder, file = os.path.split(path)
+        if folder not in NAMED or path.startswith(UNNAMED):
+            continue
+        stem = file.removesuffix(".c")
+        starts = [start for other, others, _ in OTHER_NAMES if other == path for start in others]
+        lines = subprocess.run(["nm", "-g", "--defined-only", name], check=True, text=True,
+                               stdout=subprocess.PIPE).stdout.splitlines()
+        for kind, symbol in (line.split()[-2:] for line in lines):
+            there = [header for header in headers if re.search(rf"^[a-z].*\b{symbol}\(", headers[header], re.M)]
+            public = any(header == f"{folder}/{shared}" for header in there for shared in NAMED[folder])
+            mine = [stem, stem + "s"] + starts + ([os.path.basename(folder)] if public else [])
+            if kind != "T":
+                continue
+            if not any(symbol == start or symbol.startswith(start + "_") for start in mine):
+                faults.append(f"{place_of(tree, path, symbol)}: {symbol}() is not named by its file")
+            elif not public and there != [f"{folder}/{stem}.h"]:
+                faults.append(f"{place_of(tree, path, symbol)}: {symbol}() is declared in {', '.join(there) or 'no header'}")
+    return faults
+
+
 def main():
     if len(sys.argv) == 3 and sys.argv[1] == "includes":
         faults = check_includes(sys.argv[2])
     elif len(sys.argv) == 4 and sys.argv[1] == "circles":
         faults = check_circles(sys.argv[2], sys.argv[3])
+    elif len(sys.argv) == 4 and sys.argv[1] == "names":
+        faults = check_names(sys.argv[2], sys.argv[3])
     else:
         sys.exit(__doc__)
     for fault in faults:
