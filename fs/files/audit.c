@@ -225,9 +225,10 @@ void audit_decided(const struct parked *parked, int result)
 	struct fuse_lk_in lock;
 	struct line line;
 
-	if (!audit_is_on(handle->filesystem) || parked->kind > PARKED_RECORD || parked->req == NULL)
+	if (!audit_is_on(handle->filesystem) || parked->kind > PARKED_RECORD ||
+	    parked->waiting.req == NULL)
 		return;
-	struct audit_note note = note_caller(parked->req, kinds[parked->kind]);
+	struct audit_note note = note_caller(parked->waiting.req, kinds[parked->kind]);
 	bool has_lock = parked_read_lock(parked, &lock);
 	if (has_lock)
 		note.mode = lock.lk.type == F_RDLCK ? CLAIM_SHARED : CLAIM_EXCLUSIVE;

@@ -46,8 +46,8 @@ struct lasting_opening {
 	gid_t gid;
 	int flags;
 	bool decided;
-	int error;		/* then: 0, or the errno for open(2) */
-	struct asking *waiting; /* until then: ops/asking.h */
+	int error;	       /* then: 0, or the errno for open(2) */
+	struct asking *asking; /* until then: ops/asking.h */
 };
 
 struct lasting {

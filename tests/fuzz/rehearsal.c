@@ -134,10 +134,10 @@ static void compare_texts(const char *what, char *text, const char *other_what, 
 /* Whether requests wait that make names: the other one handles them again, with new inodes. */
 static bool makes_names(const struct filesystem *filesystem)
 {
-	const struct asking *asking;
+	const struct waiting *waiting;
 
-	DL_FOREACH (filesystem->askings, asking) {
-		if (asking->made)
+	DL_FOREACH (filesystem->askings, waiting) {
+		if (((const struct asking *)waiting)->made)
 			return true;
 	}
 	return false;
