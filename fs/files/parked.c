@@ -373,15 +373,10 @@ void parked_save(const struct parked *parked, FILE *out)
 		kept_request_write(parked->request, parked->request_bytes, out);
 		return;
 	}
-	struct fuse_lk_in lock = {0};
-	if (parked->kind == PARKED_RECORD)
-		read_lock(parked, &lock);
 	state_begin(out, "parked");
 	state_text(out, "kind", kind_words[parked->kind]);
 	state_unsigned(out, "handle", parked->handle->number);
 	fields_save(fields, parked, out);
-	state_unsigned(out, "process", lock.owner);
-	state_number(out, "pid", (pid_t)lock.lk.pid);
 	state_unsigned(out, "user", parked->waiting.uid);
 	state_bytes(out, "bytes", parked->request, parked->request_bytes);
 	if (parked->kind == PARKED_OPEN)
@@ -400,7 +395,6 @@ static bool is_request(enum parked_kind kind, size_t bytes)
 	return bytes >= sizeof(struct fuse_in_header) && bytes <= PARKED_REQUEST_BYTES;
 }
 
-/* A record lock's `process` and `pid` are in its request, too. */
 struct parked *parked_restore(struct handle *handle, struct state_reader *in)
 {
 	enum parked_kind kind = (enum parked_kind)state_get_word(

@@ -32,14 +32,14 @@ const char *const engine_kind_words[] = {
 };
 
 const struct field engine_fields[] = {
-	{"session_number", FIELD_UNSIGNED(struct engine, session_number, UINT64_MAX)},
-	{"claim_number", FIELD_UNSIGNED(struct engine, claim_number, UINT32_MAX)},
-	{"grants", FIELD_UNSIGNED(struct engine, grants, UINT64_MAX)},
-	{"connections", FIELD_UNSIGNED(struct engine, connections, UINT64_MAX)},
-	{"sessions_lost", FIELD_UNSIGNED(struct engine, sessions_lost, UINT64_MAX)},
-	{"timeout_ms", FIELD_NUMBER(struct engine, timeout_ms, 0, INT32_MAX)},
-	{"setbacks", FIELD_UNSIGNED(struct engine, setbacks, UINT64_MAX), FIELD_OR(0)},
-	{"moratorium_ms", FIELD_NUMBER(struct engine, moratorium_ms, 0, SAVE_TIME_MAX_MS),
+	{"session_number", FIELD_UNSIGNED(struct engine, issued.session, UINT64_MAX)},
+	{"claim_number", FIELD_UNSIGNED(struct engine, issued.claim, UINT32_MAX)},
+	{"grants", FIELD_UNSIGNED(struct engine, issued.grants, UINT64_MAX)},
+	{"connections", FIELD_UNSIGNED(struct engine, session.connections, UINT64_MAX)},
+	{"sessions_lost", FIELD_UNSIGNED(struct engine, session.lost, UINT64_MAX)},
+	{"timeout_ms", FIELD_NUMBER(struct engine, session.timeout_ms, 0, INT32_MAX)},
+	{"setbacks", FIELD_UNSIGNED(struct engine, moratorium.setbacks, UINT64_MAX), FIELD_OR(0)},
+	{"moratorium_ms", FIELD_NUMBER(struct engine, moratorium.until_ms, 0, SAVE_TIME_MAX_MS),
 	 FIELD_OR(INT64_MIN)},
 	{0},
 };
@@ -64,7 +64,6 @@ const struct field engine_wish_fields[] = {
 	{0},
 };
 
-/* `lead`, and other keys of save_handoff(), are the words of the format. */
 const struct field engine_handoff_fields[] = {
 	{"lead", FIELD_UNSIGNED(struct handoff, number, SAVE_HANDOFFS_MAX)},
 	{"contended", FIELD_FLAG(struct handoff, contended)},
@@ -89,17 +88,17 @@ static const struct engine_transfer *transfer_of(const struct owner *owner)
 static void save_engine(const struct state_item *item, FILE *out)
 {
 	const struct engine *engine = WHOLE(const struct engine, item);
-	const struct store_lease lease = engine_lease(engine);
+	const struct store_lease lease = outbox_lease(engine);
 
 	state_begin(out, "engine");
 	fields_save(engine_fields, engine, out);
-	state_unsigned(out, "owner_number", engine->owner_number);
-	state_flag(out, "lost", engine->session == STORE_LOST);
-	if (engine->session == STORE_SUSPENDED && engine->suspended_ms != INT64_MIN)
-		state_number(out, "suspended_ms", engine->suspended_ms);
+	state_unsigned(out, "owner_number", engine->issued.owner);
+	state_flag(out, "lost", engine->session.state == STORE_LOST);
+	if (engine->session.state == STORE_SUSPENDED && engine->session.suspended_ms != INT64_MIN)
+		state_number(out, "suspended_ms", engine->session.suspended_ms);
 	state_number(out, "proven_ms", lease.saved_ms);
 	state_flag(out, "doubtful", lease.doubtful);
-	state_flag(out, "set_back", engine->moratorium == STORE_SET_BACK);
+	state_flag(out, "set_back", engine->moratorium.why == STORE_SET_BACK);
 	state_end(out);
 }
 
@@ -170,7 +169,6 @@ static bool is_of_line(const struct wish *wish)
 static void write_wish(const struct wish *wish, FILE *out)
 {
 	const struct engine_transfer *transfer = wish_lock(wish)->engine->transfer;
-	const struct engine_caller caller = wish_caller(wish);
 
 	state_text(out, "kind", engine_kind_words[wish->kind]);
 	state_flag(out, "asked", wish->asked);
@@ -184,7 +182,7 @@ static void write_wish(const struct wish *wish, FILE *out)
 	if (wish->grace == GRACE_RUNS && wish->claim->limit_ms != INT64_MAX)
 		state_number(out, "limit_ms", wish->claim->limit_ms);
 	save_whose(wish->owner, out);
-	transfer->save_caller(out, &caller);
+	transfer->save_details(out, wish_details(wish));
 }
 
 static void save_coverage(const struct claim *claim, FILE *out)
@@ -201,6 +199,7 @@ static void save_coverage(const struct claim *claim, FILE *out)
 			       transfer_of(coverage->file)->number_owner(coverage->file->cookie));
 }
 
+/* `lead`, `keeper` and `behind` are the words of the format. */
 static void save_handoff(const struct claim *claim, FILE *out)
 {
 	fields_save(engine_handoff_fields, claim->handoff, out);
@@ -395,8 +394,8 @@ static void visit_all(const struct engine *engine, struct state_visit each)
 		visit_list(&each, lock->queue.first);
 		visit_list(&each, lock->unplaced);
 		visit_list(&each, lock->leaving);
-		visit_wishes(&each, lock->handoffs);
-		visit_wishes(&each, lock->held_handoffs);
+		visit_wishes(&each, lock->handoffs.waiting);
+		visit_wishes(&each, lock->handoffs.held);
 	}
 }
 

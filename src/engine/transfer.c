@@ -70,13 +70,14 @@ static int restore_engine(struct restoring *restoring)
 
 	fields_restore(engine_fields, engine, in);
 	restoring->owner_number = (uint32_t)state_get_unsigned(in, "owner_number", UINT32_MAX);
-	engine->session = state_find_flag(in, "lost") ? STORE_LOST : STORE_SUSPENDED;
-	engine->suspended_ms = INT64_MIN;
+	engine->session.state = state_find_flag(in, "lost") ? STORE_LOST : STORE_SUSPENDED;
+	engine->session.suspended_ms = INT64_MIN;
 	if (state_has(in, "suspended_ms"))
-		engine->suspended_ms = state_get_number(in, "suspended_ms", 0, SAVE_TIME_MAX_MS);
-	engine_resume_lease(engine, state_get_number(in, "proven_ms", INT64_MIN, SAVE_TIME_MAX_MS),
+		engine->session.suspended_ms =
+			state_get_number(in, "suspended_ms", 0, SAVE_TIME_MAX_MS);
+	outbox_resume_lease(engine, state_get_number(in, "proven_ms", INT64_MIN, SAVE_TIME_MAX_MS),
 			    state_find_flag(in, "doubtful"));
-	engine->moratorium = state_find_flag(in, "set_back") ? STORE_SET_BACK : STORE_NEW_ROOT;
+	engine->moratorium.why = state_find_flag(in, "set_back") ? STORE_SET_BACK : STORE_NEW_ROOT;
 	engine_mark(engine);
 	return result_of(restoring);
 }
@@ -101,7 +102,7 @@ static int restore_lock(struct restoring *restoring)
 
 	restoring->records = NULL;
 	restoring->handoff = NULL;
-	restoring->lock = lock_open(engine, path, &policy);
+	restoring->lock = engine_open_lock(engine, path, &policy);
 	if (restoring->lock == NULL)
 		return state_starve(restoring->in);
 	restoring->recipe = (enum claim_recipe)state_get_word(restoring->in, "recipe",
@@ -253,7 +254,7 @@ static void restore_asked(struct restoring *restoring, struct wish *wish, const 
 	}
 	wish->asked = true;
 	wish->asked_ms = engine->now_ms;
-	engine->waiters++;
+	engine->count.waiters++;
 }
 
 /* The wish that the line tells of. Returns 0; or -EINVAL, -ENOMEM. */
@@ -326,9 +327,9 @@ static void find_handoff(struct restoring *restoring)
 	if (handoff != NULL && handoff->number != number)
 		handoff = handoff->next;
 	if (handoff == NULL || handoff->number != number)
-		handoff = search(restoring->lock->handoffs, number);
+		handoff = search(restoring->lock->handoffs.waiting, number);
 	if (handoff == NULL)
-		handoff = search(restoring->lock->held_handoffs, number);
+		handoff = search(restoring->lock->handoffs.held, number);
 	if (handoff == NULL)
 		state_refuse(restoring->in, "behind", "the number of a lead before");
 	restoring->handoff = handoff;
@@ -367,16 +368,16 @@ static void restore_held(struct restoring *restoring, struct claim *claim)
 	const struct wish *wish = claim->wishes;
 
 	if (wish->owner == NULL) {
-		restoring->engine->kept++;
+		restoring->engine->count.kept++;
 		return;
 	}
-	restoring->engine->holders++;
+	restoring->engine->count.holders++;
 	if (wish->kind == LOCK_KIND_RECORD)
 		return;
 	claim->place.lock->held_flocks++;
 	if (wish->owner->records != NULL)
 		return;
-	if (owner_held_but(wish->owner, claim) != NULL)
+	if (claim_held_but(wish->owner, claim) != NULL)
 		state_refuse(restoring->in, "file", "one that holds nothing yet");
 }
 
@@ -387,8 +388,8 @@ static int restore_handoff(struct restoring *restoring, struct claim *claim)
 	struct handoff *handoff = claim->handoff;
 	struct engine *engine = restoring->engine;
 	fields_restore(engine_handoff_fields, handoff, restoring->in);
-	if (handoff->number > engine->serials)
-		engine->serials = handoff->number;
+	if (handoff->number > engine->issued.serials)
+		engine->issued.serials = handoff->number;
 	return 0;
 }
 
@@ -407,12 +408,12 @@ static void put_into_list(struct restoring *restoring, struct claim *claim)
 	case CLAIM_QUEUED:
 	case CLAIM_HELD:
 		queue_insert(&claim->place);
-		lock->missing = true; /* what others have is to be listed */
+		lock->doubts.missing = true; /* what others have is to be listed */
 		break;
 	default:
 		DL_APPEND(lock->leaving, &claim->place);
 	}
-	lock->taken_over = true;
+	lock->doubts.taken_over = true;
 }
 
 /* A claim that is handed on and waits has its wishes in lines of their own. */
@@ -427,7 +428,7 @@ static int restore_claim(struct restoring *restoring)
 	if (claim == NULL)
 		return state_starve(in);
 	read_claim(restoring, claim);
-	engine->claims++;
+	engine->count.claims++;
 	struct owner *owner = read_whose(restoring);
 	if (state_has(in, "covers"))
 		restore_coverage(restoring, claim, owner);
@@ -442,7 +443,7 @@ static int restore_claim(struct restoring *restoring)
 		claim_free(claim);
 		return error != 0 ? error : -EINVAL;
 	}
-	claim->serial = ++engine->serials;
+	claim->serial = ++engine->issued.serials;
 	claim->place.lock->policy.recipe = (int64_t)restoring->recipe; /* as it is named */
 	put_into_list(restoring, claim);
 	if (claim->state == CLAIM_HELD)
@@ -464,7 +465,7 @@ static int restore_waiting(struct restoring *restoring)
 		state_refuse(in, "kind", "open or flock");
 	if (state_failed(in))
 		return -EINVAL;
-	owner->lock->taken_over = true;
+	owner->lock->doubts.taken_over = true;
 	return restore_wish(restoring, restoring->handoff->claim, owner);
 }
 
@@ -519,6 +520,6 @@ int engine_restore(struct engine *engine, const struct engine_transfer *transfer
 	HASH_ITER (hh, engine->locks, lock, next) {
 		lock_free_if_unused(lock);
 	}
-	engine->owner_number = restoring.owner_number;
+	engine->issued.owner = restoring.owner_number;
 	return error;
 }
