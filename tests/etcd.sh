@@ -148,7 +148,7 @@ start_linked_etcds() {
         free_port >"$dir/etcd$number/behind-link"
         links+=("$(<"$dir/etcd$number/peer-port"):$(<"$dir/etcd$number/behind-link"):etcd$number")
     done
-    start links "$python" "$tests/system/etcd_links.py" "$dir" "${links[@]}"
+    start links "$python" "$tests/lib/etcd_links.py" "$dir" "${links[@]}"
     wait_until "$deadline" test -e "$dir/links-ready"
     start_configured_etcds "$1"
 }

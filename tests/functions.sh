@@ -68,6 +68,7 @@ export ASAN_OPTIONS="log_path=$dir/sanitizer:detect_leaks=1:detect_stack_use_aft
 export LSAN_OPTIONS="suppressions=$tests/lsan.supp:print_suppressions=0"
 export UBSAN_OPTIONS="log_path=$dir/sanitizer:print_stacktrace=1:halt_on_error=1:${UBSAN_OPTIONS:-}"
 export PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH=$tests/lib # what programs of one folder import of several
 unset LC_ALL
 export LC_CTYPE=C.UTF-8
 
@@ -363,11 +364,11 @@ comes_free() {
     wait_until "$deadline" flock -n "$1" true
 }
 
-# call NAME FILE STEP...: a program that makes system calls on a file, one after the other: see system/calls.py.
+# call NAME FILE STEP...: a program that makes system calls on a file, one after the other: see lib/calls.py.
 call() {
     local name=$1
     shift
-    start "$name" "$python" -u "$tests/system/calls.py" "$@"
+    start "$name" "$python" -u "$tests/lib/calls.py" "$@"
 }
 
 # go NAME: lets a call go on that waits at the step await=NAME.
@@ -588,12 +589,12 @@ awake() {
     done
 }
 
-# zookeeper COMMAND ARGUMENT...: see system/zookeeper.py. Talks to the server $zookeeper_name.
+# zookeeper COMMAND ARGUMENT...: see lib/zookeeper.py. Talks to the server $zookeeper_name.
 zookeeper_name=zk
 zookeeper() {
     local command=$1
     shift
-    timeout $((deadline + 30)) "$python" "$tests/system/zookeeper.py" "$(zookeeper_address "$zookeeper_name")" "$command" "$@"
+    timeout $((deadline + 30)) "$python" "$tests/lib/zookeeper.py" "$(zookeeper_address "$zookeeper_name")" "$command" "$@"
 }
 
 # wait_claims LOCK NUMBER: until so many claims stand in the queue of a lock.
@@ -705,7 +706,7 @@ start_proxy() {
     mkdir -p "$dir/$1"
     port=$(free_port)
     echo "127.0.0.1:$port" >"$dir/$1/address"
-    start "$1" "$python" "$tests/system/proxy.py" "$port" "$(zookeeper_address "${2:-$server}")" "$dir/$1"
+    start "$1" "$python" "$tests/lib/proxy.py" "$port" "$(zookeeper_address "${2:-$server}")" "$dir/$1"
     wait_until "$deadline" test -e "$dir/$1/ready"
 }
 

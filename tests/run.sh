@@ -4,7 +4,9 @@
 #     tests/run.sh                 all but the heavy ones: unit tests, simulation and system tests
 #     tests/run.sh --heavy         the heavy ones, which look at the sources, take other compilers, or a machine of their own
 #     tests/run.sh --all           both, but for the package's service on one of two releases (package-bookworm)
-#     tests/run.sh NAME...         only these: a unit test ("engine/delay"), "unit", "sim", or a system test ("flock-tool")
+#     tests/run.sh NAME...         only these: a unit test ("engine/delay"), "unit", "sim", or a system test ("flock-tool"),
+#                                  or those of a folder of tests/system ("records/")
+#     tests/run.sh --list          runs none, and prints the system tests by folder, with what each is about
 #     tests/run.sh --sanitize ...  the same with a build that has AddressSanitizer and UndefinedBehaviorSanitizer; without
 #                                  names it leaves out those that it would tell nothing new of
 #
@@ -38,6 +40,8 @@ heavy_tests=(package-bookworm package-trixie package-files etcd-newer requiremen
 . "$tests/processes.sh"
 # shellcheck source=packages.sh
 . "$tests/packages.sh"
+# shellcheck source=list.sh
+. "$tests/list.sh"
 
 [ "${CI:-}" != true ] || setup+=(--werror)
 
@@ -55,6 +59,10 @@ for argument; do
             ;;
         --heavy) names+=("${heavy_tests[@]}") ;;
         --all) heavy=yes ;;
+        --list)
+            system_tests_index
+            exit 0
+            ;;
         -h | --help)
             sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
             exit 0
@@ -63,6 +71,7 @@ for argument; do
             echo "$0: no such option: $argument" >&2
             exit 2
             ;;
+        */) mapfile -t -O ${#names[@]} names < <(system_tests "$argument") ;;
         *) names+=("$argument") ;;
     esac
 done
@@ -305,7 +314,7 @@ start_system_test() {
     mkdir "$folder/$1"
     rm -f "$logs/$1.times"
     DLOCKFS_BUILD=$build DLOCKFS_TEST_DIR=$folder/$1 DLOCKFS_TEST_TIMES=$logs/$1.times \
-        "${@:3}" timeout --kill-after=30 "$2" bash "$tests/system/test-$1.sh" >"$logs/$1.log" 2>&1 </dev/null &
+        "${@:3}" timeout --kill-after=30 "$2" bash "$(system_test "$1")" >"$logs/$1.log" 2>&1 </dev/null &
     running+=($!)
     name_of[$!]=$1
     begin_of[$!]=$EPOCHREALTIME
@@ -379,7 +388,7 @@ sort_names() {
         system=${name##*/}
         system=${system#test-}
         system=${system%.sh}
-        if [ -e "$tests/system/test-$system.sh" ] && { [ ${#found[@]} -eq 0 ] || [ "$system" = "$name" ]; }; then
+        if system_test "$system" >/dev/null && { [ ${#found[@]} -eq 0 ] || [ "$system" = "$name" ]; }; then
             system_names+=("$system")
         elif [ ${#found[@]} -eq 0 ]; then
             report FAIL "$name" 0 "no such test"
@@ -417,9 +426,7 @@ run_again() {
 sort_names "${names[@]}"
 if [ ${#names[@]} -eq 0 ]; then
     mapfile -t meson_names < <(meson_tests)
-    for file in "$tests"/system/test-*.sh; do
-        name=${file##*/test-}
-        name=${name%.sh}
+    for name in $(system_tests); do
         [ -n "$heavy" ] || [[ " ${heavy_tests[*]} " != *" $name "* ]] || continue
         [[ " ${other_libraries[*]} ${one_of_two[*]} " != *" $name "* ]] || continue
         [ -n "$sanitize" ] && [[ " $plain_only " == *" $name "* ]] || system_names+=("$name")

@@ -1,30 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file system: the state behind the kernel's requests.
- *
- *   kernel/   the mount (mount, mount_point), the writer and the guard beside the daemon
- *             (notifier, notifier_process, lease_watch), the memory that both share (lease_board),
- *             when a process started (process_start), what it has open (descriptors), who may
- *             signal it (kill_right), rounds of signals (signal_round), locked memory (memory_lock)
- *   files/    names, directories and files (inode), open files (handle), the processes that hold
- *             locks, for signals (holder), who is told of a loss and in which order (telling), what
- *             each user has, and may have (user, user_lines, user_writes), who may use a lock
- *             (access), engines and stores (shard); requests that are answered later (parked), or
- *             that the next process would handle again (kept_request); what threads have looked up
- *             last (looked); orders to release or break a
- *             lock (steer); who got which lock, for the log (audit, audit_note); answers that wait
- *             for a commit (answers); counters (metrics)
- *   status/   the tree .dlockfs: its names (node), the text of its files (file), what is open there
- *             (content), requests (requests, steer), requests that wait for a store (wait), and the
- *             turns of users at the stores (turn)
- *   ops/      lookup, mkdir, rmdir, unlink, and what a lock directory refuses (name), attributes
- *             and the small text (file), open, create, exclusive open, release (open), flock and
- *             record locks (lock), fsync and fencing tokens (proof), listing a directory (dir);
- *             names of `style = file` (lasting_*, asking), texts that are stored late (late);
- *             requests that are put aside (held, writes); the file system as a whole, events of
- *             the engines, and time (serving)
- *   restart/  passes all of it on to the next program or process (restart, keeping, takeover), and
- *             tells the service manager (supervisor)
+ * The file system: the state behind the kernel's requests. The functions that answer them are in
+ * ops/; etc/doc/hacking.md has the folders, and each header says what its file owns.
  *
  * Everything runs on the loop's thread. Requests that the kernel sends while it has a directory
  * locked (LOOKUP, CREATE, MKNOD, MKDIR, UNLINK, RMDIR, READDIR) wait for nothing: they are answered

@@ -10,7 +10,7 @@
  * then: descriptors are void, and pidfds are opened anew (files/holder.h).
  *
  * The first line has two numbers: the format, which is raised with each key or line that is added,
- * removed or given another meaning (tests/system/formats.txt lists them all), and the oldest format
+ * removed or given another meaning (tests/system/sources/formats.txt lists them all), and the oldest format
  * that a program has to know to go on. So after a kill, without a rehearsal, a program of another
  * version never ignores a key that it would have to know, nor takes a missing one for zero. For a
  * key or line that is added:
@@ -78,13 +78,18 @@ struct takeover {
 	struct takeover_order *orders;
 };
 
+/* The latest that were given out. */
+struct takeover_numbers {
+	uint64_t node, status, handle;
+};
+
 /* The lines of the journal that no other file owns. */
 struct takeover_marks {
 	struct filesystem *filesystem;
 	const struct takeover_process *process; /* NULL: not yet */
 	struct state_item process_item, numbers_item;
 	/* As of the last mark: */
-	uint64_t numbers[3];
+	struct takeover_numbers numbers;
 	unsigned int max_write;
 };
 

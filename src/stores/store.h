@@ -4,16 +4,17 @@
  * ephemeral, that is gone when the session that placed them is over. struct store_ops is all
  * that the lock engine knows of a store, and with struct store_kind all that the daemon does.
  *
- * stores/zookeeper/store.c is the real one, stores/local/store.c keeps the queues in this process.
- * The store that injects faults (tests/sim) wraps another one with the same table.
+ * stores/zookeeper/store.c and stores/etcd/store.c ask servers, stores/local/store.c keeps the
+ * queues in this process. The store that injects faults (tests/sim) wraps another one with the
+ * same table.
  *
  * Rules that hold for every store:
  *
  * - Everything runs on one thread, the loop's. No function here blocks. Events are delivered from
  *   within dispatch(), never from within another function of the table.
  * - Operations on one lock take effect in the order in which they were called, and their events
- * come in that order. Those on other locks, prove() of several, and what views ask may be done
- * before or after.
+ *   come in that order. Operations on other locks, prove() of several claims, and what views ask
+ *   may be done before or after.
  * - Each operation is answered by exactly one event with its tag, unless the session is lost first:
  *   after on_session(STORE_LOST) no event comes for anything called before it.
  * - An operation may be called in any session state; without a connection it may wait for one

@@ -8,8 +8,8 @@ if [ "${IN_NAMESPACE:-}" != yes ]; then
 fi
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
-# shellcheck source=../system/link.sh
-. "$tests/system/link.sh"
+# shellcheck source=../lib/link.sh
+. "$tests/lib/link.sh"
 numbers "$@"
 timeout_ms=$((${1:-4} * 1000))
 count=${2:-8}
@@ -17,7 +17,7 @@ count=${2:-8}
 # outages WHAT TIMES PERCENT PERCENT: so many, of parts of T, with as much link between.
 outages() {
     local i
-    start holders "$python" -u "$tests/system/holders.py" "${files[@]}"
+    start holders "$python" -u "$tests/lib/holders.py" "${files[@]}"
     expect holders held
     pause_ms $((timeout_ms / 2))
     for ((i = 0; i < $2; i++)); do

@@ -29,8 +29,8 @@ esac
 
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
-# shellcheck source=../system/kept.sh
-. "$tests/system/kept.sh"
+# shellcheck source=../lib/kept.sh
+. "$tests/lib/kept.sh"
 # shellcheck source=servers.sh
 . "$tests/bench/servers.sh"
 # shellcheck source=packages.sh

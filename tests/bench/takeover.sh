@@ -12,8 +12,8 @@
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 numbers "$@"
-# shellcheck source=../system/kept.sh
-. "$tests/system/kept.sh"
+# shellcheck source=../lib/kept.sh
+. "$tests/lib/kept.sh"
 
 number=${1:-16000}
 read -ra kinds <<<"${KINDS:-names unlinked}"

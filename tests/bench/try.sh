@@ -17,7 +17,7 @@ play() {
             store=${stores[$host]} start_dlockfs "$host" -o try_grace=$grace
         done
         echo "$1, try_grace = $grace"
-        "$python" "$tests/system/ping_pong.py" "$dir/A/job" "$dir/B/job" "$rounds" "$calls" flock
+        "$python" "$tests/lib/ping_pong.py" "$dir/A/job" "$dir/B/job" "$rounds" "$calls" flock
         stop_dlockfs A
         stop_dlockfs B
     done

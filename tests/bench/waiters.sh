@@ -12,8 +12,8 @@
 . "$(dirname "$0")/../functions.sh"
 numbers "$@"
 if [ -n "${KEPT:-}" ]; then
-    # shellcheck source=../system/kept.sh
-    . "$tests/system/kept.sh"
+    # shellcheck source=../lib/kept.sh
+    . "$tests/lib/kept.sh"
 fi
 
 [ $# -gt 0 ] || set -- 10 100 1000 10000

@@ -1,0 +1,9 @@
+#!/bin/bash
+# 20,000 claims of others that are waited for outlive a lost connection: more than a client of ZooKeeper can bring along in one
+# packet. See store_many_test.c.
+# shellcheck source=../../functions.sh
+. "$(dirname "$0")/../../functions.sh"
+
+requires test -x "$build/tests/system/stores/interface/store_many_test"
+start_zookeeper
+"$build/tests/system/stores/interface/store_many_test" "zookeeper://$(zookeeper_address zk)" || fail "see above"

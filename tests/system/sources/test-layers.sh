@@ -1,0 +1,79 @@
+#!/bin/bash
+# The order of the source holds: no file includes what stands above or beside its layer, and none call each other in a circle,
+# but for those that layers.py names. And layers.py finds it where it does not hold.
+# shellcheck source=../../functions.sh
+. "$(dirname "$0")/../../functions.sh"
+
+requires command -v nm
+requires test -e "$build/compile_commands.json"
+layers=("$python" "$tests/system/sources/layers.py")
+
+"${layers[@]}" includes "$source_dir" >"$dir/includes" || fail "$(<"$dir/includes")"
+"${layers[@]}" circles "$source_dir" "$build" >"$dir/circles" || fail "$(<"$dir/circles")"
+
+# The page for developers names what is there: each path, and each function with its parentheses.
+page=$source_dir/etc/doc/hacking.md
+names() {
+    grep -oE "\`$1\`" "$page" | tr -d '`()' | sort -u
+}
+names '\.?[a-z]+/[a-zA-Z0-9_./-]+' | grep -v '[A-Z]\{3\}' >"$dir/paths"
+test -s "$dir/paths"
+while read -r path; do
+    test -e "$source_dir/$path" || test -e "$build/${path#build/}" || fail "hacking.md: there is no $path"
+done <"$dir/paths"
+names '[a-z0-9_]+\(\)' >"$dir/functions"
+test -s "$dir/functions"
+while read -r name; do
+    grep -rqE "\b$name\(" "$source_dir"/{src,fs} || fail "hacking.md: there is no $name()"
+done <"$dir/functions"
+
+# In a tree of its own, one include of each kind that is refused.
+mkdir "$dir/tree"
+cp -r --parents "$source_dir"/{src,fs} "$dir/tree"
+tree=$dir/tree$source_dir
+# not_included FILE INCLUDE WHAT-IS-SAID
+not_included() {
+    local line
+    echo "#include $2" >>"$tree/$1"
+    line=$(wc -l <"$tree/$1")
+    ! "${layers[@]}" includes "$tree" >"$dir/refused" || fail "$1 may include $2"
+    expect_equal "what is said of $2 in $1" "$1:$line: $3" "$(<"$dir/refused")"
+    cp "$source_dir/$1" "$tree/$1"
+}
+not_included src/base/log.c '"engine/engine.h"' "engine/engine.h is above: src/base does not know src/engine"
+not_included src/view/view.h '"files/filesystem.h"' "files/filesystem.h is above: src/view does not know fs/files"
+not_included fs/files/inode.c '"status/status.h"' "status/status.h is above: fs/files does not know fs/status"
+not_included fs/restart/keeping.c '"loop.h"' "loop.h is above: fs/restart does not know fs"
+not_included src/stores/local/store.c '"stores/zookeeper/session.h"' \
+    "stores/zookeeper/session.h is beside: src/stores/local does not know src/stores/zookeeper"
+not_included src/engine/queue.c '"queue.h"' "queue.h is not in src/ or fs/ by this path"
+not_included src/engine/queue.c '"../view/view.h"' "../view/view.h is not in src/ or fs/ by this path"
+not_included src/dlockctl/ls.c '"base/log.h"' "base/log.h is of src/base: src/dlockctl stands apart"
+not_included fs/loop.c '"dlockctl/text.h"' "dlockctl/text.h is of src/dlockctl, which stands apart"
+not_included fs/files/shard.c '"stores/zookeeper/store.h"' "what is of one store is only for fs/files/stores.c"
+not_included src/engine/engine.c '<fuse_lowlevel.h>' "fuse_lowlevel.h is only for fs"
+not_included src/engine/engine.c '<zookeeper/zookeeper.h>' "zookeeper/zookeeper.h is only for src/stores/zookeeper"
+echo 'engine->store->ops->nudge(engine->store);' >>"$tree/src/engine/queue.c"
+echo 'events->on_lost(context, cookie);' >>"$tree/src/engine/queue.c"
+! "${layers[@]}" includes "$tree" >"$dir/refused" || fail "any file of the engine may call the store, and callers"
+line=$(wc -l <"$tree/src/engine/queue.c")
+expect_equal "what is said of calls from elsewhere" "src/engine/queue.c:$((line - 1)): a call of the store is only for \
+src/engine/outbox.c src/engine/queue.c:$line: news for a caller is only for src/engine/decisions.c" "$(paste -sd' ' "$dir/refused")"
+cp "$source_dir/src/engine/queue.c" "$tree/src/engine/queue.c"
+mkdir "$tree/src/new"
+cp "$source_dir/src/base/log.c" "$tree/src/new"
+! "${layers[@]}" includes "$tree" >"$dir/refused" || fail "any folder may be new"
+expect_equal "what is said of a new folder" "src/new/log.c:1: src/new is no layer" "$(<"$dir/refused")"
+
+# Three files that call each other in a circle, and one that calls them.
+mkdir -p "$dir/circle/src/base" "$dir/circle/build"
+cd "$dir/circle"
+for pair in one:two two:three three:one other:one; do
+    printf '%s\n' "void ${pair#*:}(void);" "void ${pair%:*}(void);" "void ${pair%:*}(void)" '{' "	${pair#*:}();" '}' \
+        >"src/base/${pair%:*}.c"
+    cc -c -o "build/${pair%:*}.o" "src/base/${pair%:*}.c"
+    printf '{"directory": "%s", "file": "../src/base/%s.c", "output": "%s.o"}\n' "$PWD/build" "${pair%:*}" "${pair%:*}"
+done | jq -s . >build/compile_commands.json
+! "${layers[@]}" circles "$PWD" "$PWD/build" >"$dir/refused" || fail "files may call each other in a circle"
+expect_equal "what is said of the circle" "src/base/one.c:1: a circle of 3 files: src/base/one.c:1 two() of src/base/two.c, \
+src/base/two.c:1 three() of src/base/three.c, src/base/three.c:1 one() of src/base/one.c" "$(grep 'a circle of' "$dir/refused")"
