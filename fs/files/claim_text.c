@@ -16,6 +16,7 @@
 
 #include "base/escape.h"
 #include "base/platform.h"
+#include "journal/fields.h"
 
 /* Reads the beginning of a file in /proc/PID; nothing if there is no such process. */
 static void read_of_process(pid_t pid, const char *file, char *text, size_t bytes)
@@ -85,23 +86,19 @@ void claim_text_format(const char *host, const struct engine_caller *caller, enu
 		 mode == CLAIM_EXCLUSIVE ? "exclusive" : "shared", (long long)details->since_s);
 }
 
-/* Versions of dlockfs before this one expect the user once more. */
-void claim_text_save(FILE *out, const struct engine_caller *caller)
-{
-	static const struct claim_details none;
-	const struct claim_details *details = caller->details != NULL ? caller->details : &none;
+static const struct field fields[] = {
+	{"asker_pid", FIELD_NUMBER(struct claim_details, pid, INT32_MIN, INT32_MAX)},
+	{"asker_since", FIELD_UNSIGNED(struct claim_details, since_s, UINT32_MAX)},
+	{"asker_command", FIELD_CHARS(struct claim_details, command)},
+	{0},
+};
 
-	state_unsigned(out, "asker_uid", caller->uid);
-	state_number(out, "asker_pid", details->pid);
-	state_number(out, "asker_since", details->since_s);
-	state_text(out, "asker_command", details->command);
+void claim_text_save(FILE *out, const struct claim_details *details)
+{
+	fields_save(fields, details, out);
 }
 
 void claim_text_restore(struct state_reader *in, struct claim_details *ret)
 {
-	*ret = (struct claim_details){
-		.since_s = (uint32_t)state_get_number(in, "asker_since", 0, UINT32_MAX),
-		.pid = (pid_t)state_get_number(in, "asker_pid", INT32_MIN, INT32_MAX),
-	};
-	snprintf(ret->command, sizeof(ret->command), "%s", state_get_text(in, "asker_command"));
+	fields_restore(fields, ret, in);
 }

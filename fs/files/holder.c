@@ -19,6 +19,7 @@
 #include "files/handle.h"
 #include "files/inode.h"
 #include "files/shard.h"
+#include "journal/fields.h"
 #include "kernel/descriptors.h"
 #include "kernel/lease_board.h"
 #include "kernel/process_start.h"
@@ -209,18 +210,27 @@ static struct recipient *note_recipient(struct handle *handle, pid_t pid)
 	return recipient;
 }
 
+static const struct field fields[] = {
+	{"ranges", FIELD_FLAG(struct holder, has_ranges)},
+	{"owner", FIELD_UNSIGNED(struct holder, owner, UINT64_MAX), FIELD_OR(0)},
+	{0},
+};
+
+static const struct field recipient_fields[] = {
+	{"pid", FIELD_NUMBER(struct recipient, pid, 1, INT32_MAX)},
+	{"start", FIELD_UNSIGNED(struct recipient, start, UINT64_MAX), FIELD_OR(0)},
+	{0},
+};
+
 static void save(const struct state_item *item, FILE *out)
 {
 	const struct holder *holder = (const struct holder *)item;
-	const struct recipient *recipient = holder->recipient;
 
 	state_begin(out, "holder");
 	state_unsigned(out, "handle", holder->handle->number);
-	state_number(out, "pid", recipient->pid);
-	state_unsigned(out, "start", recipient->start);
-	state_number(out, "pidfd", recipient->pidfd);
-	state_flag(out, "ranges", holder->has_ranges);
-	state_unsigned(out, "owner", holder->owner);
+	fields_save(recipient_fields, holder->recipient, out);
+	state_number(out, "pidfd", holder->recipient->pidfd);
+	fields_save(fields, holder, out);
 	state_end(out);
 }
 
@@ -433,14 +443,13 @@ static int reopen(const struct handle *handle, pid_t pid, uint64_t start)
 	return pidfd;
 }
 
-static struct recipient *find_restored(const struct holders *holders, pid_t pid, uint64_t start,
-				       int pidfd)
+static struct recipient *find_restored(const struct holders *holders, const struct recipient *said)
 {
 	struct recipient *recipient;
 
 	DL_FOREACH (holders->recipients, recipient) {
-		if (recipient->pid == pid && recipient->start == start &&
-		    (pidfd < 0 || recipient->pidfd == pidfd))
+		if (recipient->pid == said->pid && recipient->start == said->start &&
+		    (said->pidfd < 0 || recipient->pidfd == said->pidfd))
 			return recipient;
 	}
 	return NULL;
@@ -451,37 +460,33 @@ static struct recipient *restore_recipient(struct handle *handle, struct state_r
 					   enum holder_origin origin)
 {
 	struct holders *holders = handle_holders(handle);
-	pid_t pid = (pid_t)state_get_number(in, "pid", 1, INT32_MAX);
-	uint64_t start = state_find_unsigned(in, "start", UINT64_MAX);
-	int pidfd = -1;
+	struct recipient said = {.pidfd = -1, .revoked_ms = -1};
 
+	fields_restore(recipient_fields, &said, in);
 	if (origin == HOLDER_INHERITED)
-		pidfd = (int)state_get_number(in, "pidfd", 3, INT32_MAX);
+		said.pidfd = (int)state_get_number(in, "pidfd", 3, INT32_MAX);
 	if (state_failed(in))
 		return NULL;
-	struct recipient *recipient = find_restored(holders, pid, start, pidfd);
+	struct recipient *recipient = find_restored(holders, &said);
 	if (recipient != NULL)
 		return recipient;
-	if (origin == HOLDER_INHERITED && fcntl(pidfd, F_SETFD, FD_CLOEXEC) < 0) {
+	if (origin == HOLDER_INHERITED && fcntl(said.pidfd, F_SETFD, FD_CLOEXEC) < 0) {
 		state_refuse(in, "pidfd", "an open descriptor");
 		return NULL;
 	}
 	if (origin == HOLDER_OPENED) {
-		pidfd = reopen(handle, pid, start);
-		if (pidfd < 0)
+		said.pidfd = reopen(handle, said.pid, said.start);
+		if (said.pidfd < 0)
 			return NULL;
 	}
 	recipient = calloc(1, sizeof(*recipient));
 	if (recipient == NULL) {
 		state_starve(in);
 		if (origin == HOLDER_OPENED)
-			close(pidfd);
+			close(said.pidfd);
 		return NULL;
 	}
-	recipient->pid = pid;
-	recipient->start = start;
-	recipient->pidfd = pidfd;
-	recipient->revoked_ms = -1;
+	*recipient = said;
 	DL_APPEND(holders->recipients, recipient);
 	return recipient;
 }
@@ -498,8 +503,7 @@ int holder_restore(struct handle *handle, struct state_reader *in, enum holder_o
 	struct holder *holder = create(handle, recipient);
 	if (holder == NULL)
 		return state_starve(in);
-	holder->has_ranges = state_find_flag(in, "ranges");
-	holder->owner = state_find_unsigned(in, "owner", UINT64_MAX);
+	fields_restore(fields, holder, in);
 	if (holder->has_ranges)
 		DL_APPEND2(holders->ranges, holder, ranges_prev, ranges_next);
 	return state_failed(in) ? -EINVAL : 0;

@@ -13,6 +13,7 @@
 #include "files/filesystem.h"
 #include "files/lasting.h"
 #include "files/user.h"
+#include "journal/fields.h"
 #include "kernel/request.h"
 
 bool inode_is_directory(const struct inode *inode)
@@ -412,22 +413,16 @@ bool inode_set_access(struct inode *inode, const struct config *config)
 
 /* What another process goes on with */
 
-static int64_t ns_of(struct timespec time)
-{
-	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
-static struct timespec read_time(struct state_reader *in, const char *key)
-{
-	int64_t ns = state_get_number(in, key, INT64_MIN, INT64_MAX);
-	struct timespec time = {ns / 1000000000, ns % 1000000000};
-
-	if (time.tv_nsec < 0) {
-		time.tv_sec--;
-		time.tv_nsec += 1000000000;
-	}
-	return time;
-}
+static const struct field fields[] = {
+	{"mode", FIELD_UNSIGNED(struct inode, mode, UINT32_MAX)},
+	{"uid", FIELD_UNSIGNED(struct inode, uid, UINT32_MAX)},
+	{"gid", FIELD_UNSIGNED(struct inode, gid, UINT32_MAX)},
+	{"atime", FIELD_TIME(struct inode, atime)},
+	{"mtime", FIELD_TIME(struct inode, mtime)},
+	{"ctime", FIELD_TIME(struct inode, ctime)},
+	{"keeps_files", FIELD_FLAG(struct inode, keeps_files)},
+	{0},
+};
 
 void inode_save(const struct inode *inode, FILE *out)
 {
@@ -436,16 +431,10 @@ void inode_save(const struct inode *inode, FILE *out)
 	if (inode->parent != NULL)
 		state_unsigned(out, "parent", inode->parent->node);
 	state_text(out, "path", inode->path);
-	state_unsigned(out, "mode", inode->mode);
 	state_unsigned(out, "maker", inode->maker);
-	state_unsigned(out, "uid", inode->uid);
-	state_unsigned(out, "gid", inode->gid);
-	state_number(out, "atime", ns_of(inode->atime));
-	state_number(out, "mtime", ns_of(inode->mtime));
-	state_number(out, "ctime", ns_of(inode->ctime));
+	fields_save(fields, inode, out);
 	if (inode->idle)
 		state_number(out, "idle_since_ms", inode->idle_since_ms);
-	state_flag(out, "keeps_files", inode->keeps_files);
 	if (inode->lasting != NULL)
 		lasting_save(inode, out);
 	text_save(&inode->text, out);
@@ -519,15 +508,6 @@ static void restore_idle(struct filesystem *filesystem, struct inode *inode,
 	inode->idle_since_ms = state_get_number(in, "idle_since_ms", 0, INT64_MAX);
 }
 
-static void restore_attributes(struct inode *inode, struct state_reader *in)
-{
-	inode->uid = (uid_t)state_get_unsigned(in, "uid", UINT32_MAX);
-	inode->gid = (gid_t)state_get_unsigned(in, "gid", UINT32_MAX);
-	inode->atime = read_time(in, "atime");
-	inode->mtime = read_time(in, "mtime");
-	inode->ctime = read_time(in, "ctime");
-}
-
 int inode_restore(struct filesystem *filesystem, struct state_reader *in)
 {
 	const char *path = state_get_text(in, "path");
@@ -548,8 +528,6 @@ int inode_restore(struct filesystem *filesystem, struct state_reader *in)
 		inode = make_restored(filesystem, path, node, mode, in);
 	if (inode == NULL)
 		return -EINVAL;
-	inode->mode = mode;
-	inode->keeps_files = state_find_flag(in, "keeps_files");
 	if (state_has(in, "file") && !is_root && lasting_restore(inode, in) != 0)
 		return -EINVAL;
 	if (state_has(in, "parent") && !is_root)
@@ -558,8 +536,7 @@ int inode_restore(struct filesystem *filesystem, struct state_reader *in)
 		restore_idle(filesystem, inode, in);
 	if (state_has(in, "text"))
 		text_restore(inode, in);
-	restore_attributes(inode, in);
-	return state_failed(in) ? -EINVAL : 0;
+	return fields_restore(fields, inode, in);
 }
 
 static int compare_idle(const struct inode *a, const struct inode *b)

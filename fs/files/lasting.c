@@ -13,6 +13,7 @@
 
 #include "claim/file_path.h"
 #include "files/filesystem.h"
+#include "journal/fields.h"
 #include "stores/store.h"
 
 /* Of what the store has of a name, without paths and text (lasting_text.h). */
@@ -199,89 +200,69 @@ off_t lasting_text_limit(const struct inode *inode)
 
 /* What another process goes on with */
 
+static const struct field fields[] = {
+	{"file", FIELD_TEXT(struct lasting, path)},
+	{"file_id", FIELD_CHARS(struct lasting, id)},
+	{"file_number", FIELD_UNSIGNED(struct lasting, number, UINT64_MAX)},
+	{"file_is_ours", FIELD_FLAG(struct lasting, is_ours)},
+	{"file_links", FIELD_UNSIGNED(struct lasting, links, UINT32_MAX)},
+	{"file_version", FIELD_UNSIGNED(struct lasting, version, UINT32_MAX)},
+	{"file_dates", FIELD_FLAG(struct lasting, dates)},
+	{"file_maker", FIELD_NUMBER(struct lasting, maker, 0, INT32_MAX)},
+	{"file_maker_start", FIELD_UNSIGNED(struct lasting, maker_start, UINT64_MAX)},
+	{"file_command", FIELD_CHARS(struct lasting, command)},
+	{"file_is_taken", FIELD_FLAG(struct lasting, is_taken)},
+	{"file_is_linked", FIELD_FLAG(struct lasting, is_linked)},
+	{"file_is_moved", FIELD_FLAG(struct lasting, is_moved)},
+	{"file_is_touched", FIELD_FLAG(struct lasting, is_touched)},
+	{0},
+};
+
+static const struct field opening_fields[] = {
+	{"opening_thread", FIELD_NUMBER(struct lasting_opening, thread, 0, INT32_MAX)},
+	{"opening_uid", FIELD_UNSIGNED(struct lasting_opening, uid, UINT32_MAX)},
+	{"opening_gid", FIELD_UNSIGNED(struct lasting_opening, gid, UINT32_MAX)},
+	{"opening_flags", FIELD_NUMBER(struct lasting_opening, flags, INT32_MIN, INT32_MAX)},
+	{"opening_decided", FIELD_FLAG(struct lasting_opening, decided)},
+	{"opening_error", FIELD_NUMBER(struct lasting_opening, error, 0, 4095), FIELD_OR(0)},
+	{0},
+};
+
 void lasting_save(const struct inode *inode, FILE *out)
 {
 	const struct lasting *lasting = inode->lasting;
 
-	state_text(out, "file", lasting->path);
+	fields_save(fields, lasting, out);
 	if (lasting_has_other_queue(inode))
 		state_text(out, "file_lock", lasting->queue);
-	state_text(out, "file_id", lasting->id);
-	state_unsigned(out, "file_number", lasting->number);
-	state_flag(out, "file_is_ours", lasting->is_ours);
-	state_unsigned(out, "file_links", lasting->links);
-	state_unsigned(out, "file_version", lasting->version);
-	state_flag(out, "file_dates", lasting->dates);
-	state_number(out, "file_maker", lasting->maker);
-	state_unsigned(out, "file_maker_start", lasting->maker_start);
-	state_text(out, "file_command", lasting->command);
-	state_flag(out, "file_is_taken", lasting->is_taken);
-	state_flag(out, "file_is_linked", lasting->is_linked);
-	state_flag(out, "file_is_moved", lasting->is_moved);
-	state_flag(out, "file_is_touched", lasting->is_touched);
-	if (lasting->opening == NULL)
-		return;
-	state_number(out, "opening_thread", lasting->opening->thread);
-	state_unsigned(out, "opening_uid", lasting->opening->uid);
-	state_unsigned(out, "opening_gid", lasting->opening->gid);
-	state_number(out, "opening_flags", lasting->opening->flags);
-	state_flag(out, "opening_decided", lasting->opening->decided);
-	state_number(out, "opening_error", lasting->opening->error);
-}
-
-/* Returns 0 or -ENOMEM. */
-static int restore_opening(struct lasting *lasting, struct state_reader *in)
-{
-	struct lasting_opening *opening = calloc(1, sizeof(*opening));
-
-	if (opening == NULL)
-		return state_starve(in);
-	opening->thread = (pid_t)state_get_number(in, "opening_thread", 0, INT32_MAX);
-	opening->uid = (uid_t)state_get_unsigned(in, "opening_uid", UINT32_MAX);
-	opening->gid = (gid_t)state_get_unsigned(in, "opening_gid", UINT32_MAX);
-	opening->flags = (int)state_get_number(in, "opening_flags", INT32_MIN, INT32_MAX);
-	opening->decided = state_find_flag(in, "opening_decided");
-	opening->error = (int)state_find_number(in, "opening_error", 0, 4095);
-	lasting->opening = opening;
-	return 0;
+	if (lasting->opening != NULL)
+		fields_save(opening_fields, lasting->opening, out);
 }
 
 int lasting_restore(struct inode *inode, struct state_reader *in)
 {
 	struct lasting *lasting = calloc(1, sizeof(*lasting));
-	const char *id = state_get_text(in, "file_id");
 
 	if (lasting == NULL)
 		return state_starve(in);
-	lasting->path = strdup(state_get_text(in, "file"));
-	if (lasting->path == NULL) {
-		free(lasting);
-		return state_starve(in);
-	}
-	snprintf(lasting->id, sizeof(lasting->id), "%s", id);
-	lasting->number = state_get_unsigned(in, "file_number", UINT64_MAX);
-	lasting->is_ours = state_find_flag(in, "file_is_ours");
-	lasting->links = (nlink_t)state_get_unsigned(in, "file_links", UINT32_MAX);
-	lasting->version = (uint32_t)state_get_unsigned(in, "file_version", UINT32_MAX);
-	lasting->dates = state_find_flag(in, "file_dates");
-	lasting->is_taken = state_find_flag(in, "file_is_taken");
-	lasting->is_linked = state_find_flag(in, "file_is_linked");
-	lasting->is_moved = state_find_flag(in, "file_is_moved");
-	lasting->is_touched = state_find_flag(in, "file_is_touched");
-	lasting->maker = (pid_t)state_get_number(in, "file_maker", 0, INT32_MAX);
-	lasting->maker_start = state_get_unsigned(in, "file_maker_start", UINT64_MAX);
+	fields_restore(fields, lasting, in);
 	lasting->maker_fd = -1;
-	snprintf(lasting->command, sizeof(lasting->command), "%s",
-		 state_get_text(in, "file_command"));
 	lasting->prev = lasting->next = inode;
 	inode->lasting = lasting;
+	lasting->path = strdup(lasting->path);
+	if (lasting->path == NULL)
+		return state_starve(in);
 	const char *queue = state_has(in, "file_lock") ? state_get_text(in, "file_lock") : NULL;
 	if (queue != NULL && !file_path_is_queue(queue))
 		state_refuse(in, "file_lock", "the path of a queue");
 	else if (lasting_set_queue(inode, queue) != 0)
 		return state_starve(in);
-	if (state_has(in, "opening_thread") && restore_opening(lasting, in) != 0)
-		return -ENOMEM;
+	if (state_has(in, "opening_thread")) {
+		lasting->opening = calloc(1, sizeof(*lasting->opening));
+		if (lasting->opening == NULL)
+			return state_starve(in);
+		fields_restore(opening_fields, lasting->opening, in);
+	}
 	return state_failed(in) ? -EINVAL : 0;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/cobs.h"
 #include "base/escape.h"
 #include "claim/file_path.h"
@@ -17,31 +18,6 @@
 #define ACCOUNT_MAX (UINT32_MAX - 1)
 
 #define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S  INT64_C(1000000000)
-
-/* 64 bits of nanoseconds end in the year 2262. */
-#define SECONDS_MAX (INT64_MAX / NS_PER_S - 1)
-
-static int64_t between(int64_t number, int64_t max)
-{
-	return number < -max ? -max : number > max ? max : number;
-}
-
-static int64_t ns_of(struct timespec time)
-{
-	return between(time.tv_sec, SECONDS_MAX) * NS_PER_S + time.tv_nsec;
-}
-
-static struct timespec time_of(int64_t ns)
-{
-	struct timespec time = {ns / NS_PER_S, ns % NS_PER_S};
-
-	if (time.tv_nsec < 0) {
-		time.tv_sec--;
-		time.tv_nsec += NS_PER_S;
-	}
-	return time;
-}
 
 /* The end of the line, and what is behind it. */
 static void format_text(FILE *out, const struct text *text)
@@ -78,9 +54,9 @@ char *lasting_format(const struct inode *inode, nlink_t links)
 	state_unsigned(out, "links", links);
 	state_flag(out, "moved", lasting->is_moved);
 	if (lasting->dates)
-		state_number(out, "mtime", ns_of(inode->mtime));
-	if (ns_of(inode->atime) != ns_of(inode->mtime))
-		state_number(out, "atime", ns_of(inode->atime));
+		state_time(out, "mtime", inode->mtime);
+	if (clock_ns_of(inode->atime) != clock_ns_of(inode->mtime))
+		state_time(out, "atime", inode->atime);
 	state_text(out, "host", inode->shard->filesystem->host);
 	state_number(out, "pid", lasting->maker);
 	state_text(out, "command", lasting->command);
@@ -156,12 +132,10 @@ static bool parse_lines(const struct store_claim *claim, struct state_reader *in
 	facts->is_moved = state_find_flag(in, "moved");
 	facts->links = (nlink_t)state_get_number(in, "links", 1, UINT32_MAX);
 	if (state_has(in, "mtime"))
-		facts->mtime =
-			time_of(state_get_number(in, "mtime", -SECONDS_MAX * NS_PER_S, INT64_MAX));
+		facts->mtime = state_get_time(in, "mtime");
 	facts->atime = facts->mtime;
 	if (state_has(in, "atime"))
-		facts->atime =
-			time_of(state_get_number(in, "atime", -SECONDS_MAX * NS_PER_S, INT64_MAX));
+		facts->atime = state_get_time(in, "atime");
 	char host[64], command[32];
 	escape_format(host, sizeof(host), state_get_text(in, "host"));
 	escape_format(command, sizeof(command), state_get_text(in, "command"));
@@ -219,8 +193,10 @@ int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts)
 					   : NULL;
 	bool parsed = false;
 
-	struct timespec changed =
-		time_of(between(claim->changed_ms, SECONDS_MAX * 1000) * NS_PER_MS);
+	struct timespec changed = clock_time_of(clock_ns_of((struct timespec){
+		claim->changed_ms / 1000,
+		claim->changed_ms % 1000 * NS_PER_MS,
+	}));
 	*facts = (struct lasting_facts){
 		.mtime = changed,
 		.ctime = changed,
@@ -258,7 +234,7 @@ int lasting_update(struct inode *inode, const struct lasting_facts *facts)
 	lasting->is_moved = facts->is_moved;
 	lasting->version = facts->version;
 	memcpy(lasting->who, facts->who, sizeof(lasting->who));
-	lasting->dates = ns_of(facts->mtime) != ns_of(facts->ctime);
+	lasting->dates = clock_ns_of(facts->mtime) != clock_ns_of(facts->ctime);
 	inode->mode = facts->mode;
 	inode->uid = facts->uid;
 	inode->gid = facts->gid;

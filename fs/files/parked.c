@@ -19,6 +19,7 @@
 #include "files/inode.h"
 #include "files/kept_request.h"
 #include "files/user.h"
+#include "journal/fields.h"
 
 static struct state_place place(const struct state_item *item)
 {
@@ -290,6 +291,23 @@ static const char *const kind_words[] = {
 	[PARKED_RECORD] = "record",
 };
 
+static const struct field fields[] = {
+	{"number", FIELD_UNSIGNED(struct parked, number, UINT64_MAX)},
+	{"decided", FIELD_FLAG(struct parked, decided)},
+	{"result", FIELD_NUMBER(struct parked, result, -4095, 0), FIELD_OR(0)},
+	{"since_us", FIELD_NUMBER(struct parked, since_us, 0, INT64_MAX)},
+	{0},
+};
+
+static const struct field opening_fields[] = {
+	{"thread", FIELD_NUMBER(struct opening, thread, 0, INT32_MAX)},
+	{"uid", FIELD_UNSIGNED(struct opening, uid, UINT32_MAX)},
+	{"gid", FIELD_UNSIGNED(struct opening, gid, UINT32_MAX)},
+	{"mode", FIELD_UNSIGNED(struct opening, mode, UINT32_MAX)},
+	{"keeps_text", FIELD_FLAG(struct opening, keeps_text)},
+	{0},
+};
+
 /* A test or a proof is not saved: its request, if it is not answered, is handled again, and asks
  * the engine again. */
 void parked_save(const struct parked *parked, FILE *out)
@@ -300,52 +318,15 @@ void parked_save(const struct parked *parked, FILE *out)
 		kept_request_write(parked->request, parked->request_bytes, out);
 		return;
 	}
-	struct fuse_lk_in lock = {0};
-	if (parked->kind == PARKED_RECORD)
-		parked_read_lock(parked, &lock);
 	state_begin(out, "parked");
 	state_text(out, "kind", kind_words[parked->kind]);
-	state_unsigned(out, "number", parked->number);
 	state_unsigned(out, "handle", parked->handle->number);
-	state_flag(out, "decided", parked->decided);
-	state_number(out, "result", parked->result);
-	state_number(out, "since_us", parked->since_us);
-	state_unsigned(out, "process", lock.owner);
-	state_number(out, "pid", (pid_t)lock.lk.pid);
+	fields_save(fields, parked, out);
 	state_unsigned(out, "user", parked->user->uid);
 	state_bytes(out, "bytes", parked->request, parked->request_bytes);
-	if (parked->kind == PARKED_OPEN) {
-		const struct opening *opening = (const struct opening *)parked;
-		state_number(out, "thread", opening->thread);
-		state_unsigned(out, "uid", opening->uid);
-		state_unsigned(out, "gid", opening->gid);
-		state_unsigned(out, "mode", opening->mode);
-		state_flag(out, "keeps_text", opening->keeps_text);
-	}
+	if (parked->kind == PARKED_OPEN)
+		fields_save(opening_fields, parked, out);
 	state_end(out);
-}
-
-/* The kind that the line says; a value above PARKED_RECORD: no such kind. */
-static enum parked_kind read_kind(struct state_reader *in)
-{
-	const char *word = state_get_text(in, "kind");
-	enum parked_kind kind = PARKED_FLOCK;
-
-	while (kind <= PARKED_RECORD && strcmp(kind_words[kind], word) != 0)
-		kind++;
-	if (kind > PARKED_RECORD)
-		state_refuse(in, "kind", "flock, open or record");
-	return kind;
-}
-
-static void restore_opening(struct opening *opening, struct state_reader *in)
-{
-	opening->thread = (pid_t)state_get_number(in, "thread", 0, INT32_MAX);
-	opening->uid = (uid_t)state_get_unsigned(in, "uid", UINT32_MAX);
-	opening->gid = (gid_t)state_get_unsigned(in, "gid", UINT32_MAX);
-	opening->mode = (mode_t)state_get_unsigned(in, "mode", UINT32_MAX);
-	opening->keeps_text = state_find_flag(in, "keeps_text");
-	DL_APPEND(opening->parked.handle->inode->opening, opening);
 }
 
 /* Whether a request of the kind may have so many bytes. That of an exclusive open comes later than
@@ -359,10 +340,10 @@ static bool is_request(enum parked_kind kind, size_t bytes)
 	return bytes >= sizeof(struct fuse_in_header) && bytes <= PARKED_REQUEST_BYTES;
 }
 
-/* A record lock's `process` and `pid` are in its request, too. */
 struct parked *parked_restore(struct handle *handle, struct state_reader *in)
 {
-	enum parked_kind kind = read_kind(in);
+	enum parked_kind kind = (enum parked_kind)state_get_word(
+		in, "kind", kind_words, sizeof(kind_words) / sizeof(*kind_words));
 	size_t bytes;
 	const void *request = state_get_bytes(in, "bytes", &bytes);
 
@@ -378,14 +359,13 @@ struct parked *parked_restore(struct handle *handle, struct state_reader *in)
 		return NULL;
 	}
 	struct parked *parked = &opening->parked;
-	parked->number = state_get_unsigned(in, "number", UINT64_MAX);
-	parked->decided = state_find_flag(in, "decided");
-	parked->result = (int)state_find_number(in, "result", -4095, 0);
-	parked->since_us = state_get_number(in, "since_us", 0, INT64_MAX);
+	fields_restore(fields, parked, in);
 	memcpy(parked->request, request, bytes);
 	parked->request_bytes = (uint8_t)bytes;
-	if (kind == PARKED_OPEN)
-		restore_opening(opening, in);
+	if (kind == PARKED_OPEN) {
+		fields_restore(opening_fields, opening, in);
+		DL_APPEND(handle->inode->opening, opening);
+	}
 	return parked;
 }
 

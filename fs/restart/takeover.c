@@ -27,21 +27,12 @@
 #include "files/user.h"
 #include "kernel/notifier.h"
 #include "kernel/request.h"
-#include "kernel/warden.h"
 #include "ops/lasting_ops.h"
 #include "ops/late.h"
+#include "restart/takeover_process.h"
 #include "status/status.h"
 
 #define NODES_MAX (NODES_END - 1)
-
-/* A store of the former process. */
-struct takeover_store {
-	char *prefix;
-	struct store_url url;
-	int64_t session_timeout_ms;
-	enum store_acl acl;
-	struct shard_former former;
-};
 
 /* The request of a call that waits. */
 struct takeover_request {
@@ -78,9 +69,9 @@ static uint64_t number_wish(const void *cookie)
 	return parked->number;
 }
 
-static void save_caller(FILE *out, const struct engine_caller *caller)
+static void save_details(FILE *out, const void *details)
 {
-	claim_text_save(out, caller);
+	claim_text_save(out, details);
 }
 
 static void restore_details(struct state_reader *in, void *details)
@@ -134,7 +125,7 @@ static void *adopt_wish(void *context, uint64_t number, const struct owner *file
 const struct engine_transfer takeover_transfer = {
 	.number_owner = number_owner,
 	.number_wish = number_wish,
-	.save_caller = save_caller,
+	.save_details = save_details,
 	.restore_details = restore_details,
 	.policy = policy,
 	.find_owner = find_owner,
@@ -152,123 +143,17 @@ static int explain(const struct takeover *takeover, int error, char *why, size_t
 	return takeover->in.starved ? -ENOMEM : error;
 }
 
-/* Reads the descriptors that this process had before execve(2). */
-static void read_descriptors(struct takeover *takeover)
-{
-	struct state_reader *in = &takeover->in;
-	struct takeover_process *process = &takeover->process;
-
-	process->fuse = (int)state_get_number(in, "fuse", 3, INT32_MAX);
-	if (state_has(in, "warden")) {
-		int format = (int)state_get_number(in, "warden_format", 0, INT32_MAX);
-		process->warden = (int)state_get_number(in, "warden", 3, INT32_MAX);
-		if (format != WARDEN_FORMAT)
-			state_refuse(in, "warden_format", "that of this version");
-		if (takeover->rehearsal)
-			process->warden = TAKEOVER_WARDEN;
-	}
-	if (takeover->rehearsal || !state_has(in, "journal"))
-		return;
-	process->journal = (int)state_get_number(in, "journal", 3, INT32_MAX);
-	if (fcntl(process->journal, F_SETFD, FD_CLOEXEC) < 0)
-		state_refuse(in, "journal", "an open descriptor");
-}
-
-static int read_process(struct takeover *takeover)
-{
-	struct state_reader *in = &takeover->in;
-	struct takeover_process *process = &takeover->process;
-	const void *init = state_get_bytes(in, "init", &process->init_bytes);
-	void *copy = malloc(process->init_bytes + 1);
-
-	if (copy != NULL)
-		memcpy(copy, init, process->init_bytes);
-	process->init = copy;
-	process->folder = strdup(state_get_text(in, "folder"));
-	process->mountpoint = strdup(state_get_text(in, "mountpoint"));
-	process->background = state_find_flag(in, "background");
-	if (state_has(in, "config")) {
-		const void *config = state_get_bytes(in, "config", &process->config_bytes);
-		char *text = malloc(process->config_bytes + 1);
-		if (text == NULL)
-			return state_starve(in);
-		memcpy(text, config, process->config_bytes);
-		process->config = text;
-	}
-	if (!takeover->kept)
-		read_descriptors(takeover);
-	takeover->max_write = (unsigned int)state_get_unsigned(in, "max_write", UINT32_MAX);
-	if (process->init_bytes < sizeof(struct fuse_in_header))
-		state_refuse(in, "init", "a request");
-	if (copy == NULL || process->folder == NULL || process->mountpoint == NULL)
-		state_starve(in);
-	return state_failed(in) ? -EINVAL : 0;
-}
-
-static int read_format(struct takeover *takeover)
-{
-	struct state_reader *in = &takeover->in;
-	char expected[160];
-	int more = state_next(in);
-
-	if (more < 0)
-		return more;
-	if (more == 0 || strcmp(in->word, "dlockfs") != 0)
-		return state_refuse(in, NULL, "dlockfs");
-	takeover->format = (int)state_get_number(in, "format", 0, INT32_MAX);
-	int reader = takeover->format;
-	if (state_has(in, "reader"))
-		reader = (int)state_get_number(in, "reader", 0, INT32_MAX);
-	if (takeover->format < TAKEOVER_OLDEST || reader > TAKEOVER_FORMAT) {
-		snprintf(expected, sizeof(expected),
-			 "%d, that of version " DLOCKFS_VERSION ", not %d of version %.40s",
-			 TAKEOVER_FORMAT, takeover->format,
-			 state_has(in, "version") ? state_get_text(in, "version") : "unknown");
-		return state_refuse(in, "format", expected);
-	}
-	return read_process(takeover);
-}
-
-static int read_store(struct takeover *takeover)
-{
-	struct state_reader *in = &takeover->in;
-	struct takeover_store *stores = reallocarray(takeover->stores, takeover->store_count + 1,
-						     sizeof(*takeover->stores));
-	if (stores == NULL)
-		return state_starve(in);
-	takeover->stores = stores;
-	struct takeover_store *store = &stores[takeover->store_count++];
-	const struct store_kind *kind = stores_find_saved(in);
-	*store = (struct takeover_store){
-		.prefix = strdup(state_get_text(in, "prefix")),
-		.url = {.scheme = kind->scheme},
-		.former = {.rehearsal = takeover->rehearsal},
-	};
-	if (store->prefix == NULL)
-		return state_starve(in);
-	if (!kind->is_remote)
-		return state_failed(in) ? -EINVAL : 0;
-	store->url.servers = strdup(state_get_text(in, "servers"));
-	store->url.root = strdup(state_get_text(in, "root"));
-	store->acl = (enum store_acl)state_get_unsigned(in, "acl", STORE_ACL_PRIVATE);
-	store->session_timeout_ms = state_get_number(in, "session_timeout_ms", 0, INT64_MAX);
-	store->former.session = kind->restore_session(in);
-	if (store->url.servers == NULL || store->url.root == NULL)
-		return state_starve(in);
-	return state_failed(in) ? -EINVAL : 0;
-}
-
 int takeover_read(struct takeover *takeover, FILE *file, char *why, size_t why_bytes)
 {
 	takeover->file = file;
 	takeover->process.journal = takeover->process.warden = -1;
 	state_reader_init(&takeover->in, file);
-	int error = read_format(takeover);
+	int error = takeover_process_read(takeover);
 	int more = 0;
 
 	while (error == 0 && (more = state_next(&takeover->in)) > 0 &&
 	       strcmp(takeover->in.word, "store") == 0)
-		error = read_store(takeover);
+		error = takeover_store_read(takeover);
 	if (error == 0 && more < 0)
 		error = more;
 	if (error != 0)
@@ -470,12 +355,13 @@ static int restore_holder(struct restoring *restoring)
 static int restore_numbers(struct restoring *restoring)
 {
 	struct filesystem *filesystem = restoring->filesystem;
-	struct state_reader *in = restoring->in;
+	struct takeover_numbers numbers;
+	int error = fields_restore(takeover_number_fields, &numbers, restoring->in);
 
-	filesystem->inodes.last_node = state_get_unsigned(in, "last_node", NODES_MAX);
-	filesystem->status->last_number = state_get_unsigned(in, "last_status", UINT64_MAX);
-	filesystem->handles.last_number = state_get_unsigned(in, "last_number", UINT64_MAX);
-	return state_failed(in) ? -EINVAL : 0;
+	filesystem->inodes.last_node = numbers.node;
+	filesystem->status->last_number = numbers.status;
+	filesystem->handles.last_number = numbers.handle;
+	return error;
 }
 
 static int note_order(struct restoring *restoring)
@@ -608,17 +494,7 @@ void takeover_finish(struct takeover *takeover)
 	DL_FOREACH_SAFE (takeover->orders, order, next_order) {
 		free(order);
 	}
-	for (size_t i = 0; i < takeover->store_count; i++) {
-		free(takeover->stores[i].prefix);
-		store_url_finish(&takeover->stores[i].url);
-		free(takeover->stores[i].former.session);
-	}
-	free(takeover->stores);
-	free(takeover->former);
-	free((char *)takeover->process.folder);
-	free((char *)takeover->process.mountpoint);
-	free((char *)takeover->process.config);
-	free((void *)takeover->process.init);
+	takeover_process_finish(takeover);
 	state_reader_finish(&takeover->in);
 	if (takeover->file != NULL)
 		fclose(takeover->file);

@@ -78,13 +78,18 @@ struct takeover {
 	struct takeover_order *orders;
 };
 
+/* The latest that were given out. */
+struct takeover_numbers {
+	uint64_t node, status, handle;
+};
+
 /* The lines of the journal that no other file owns. */
 struct takeover_marks {
 	struct filesystem *filesystem;
 	const struct takeover_process *process; /* NULL: not yet */
 	struct state_item process_item, numbers_item;
 	/* As of the last mark: */
-	uint64_t numbers[3];
+	struct takeover_numbers numbers;
 	unsigned int max_write;
 };
 

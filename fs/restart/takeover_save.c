@@ -13,45 +13,16 @@
 #include "files/inode.h"
 #include "files/kept_request.h"
 #include "files/parked.h"
-#include "files/stores.h"
 #include "kernel/notifier.h"
-#include "kernel/warden.h"
 #include "restart/takeover.h"
+#include "restart/takeover_process.h"
 #include "status/status.h"
 
 /* How often the journal is told how far a store was seen to go: each answer may have gone further.
  */
 enum { MARK_SEEN_MS = 1000 };
 
-/* The struct of which the item is a member. */
-#define PART_OF(item, type, member)                                                                \
-	((const type *)(const void *)((const char *)(item)-offsetof(type, member)))
-
 /* The process */
-
-static void save_process(const struct filesystem *filesystem,
-			 const struct takeover_process *process, FILE *out)
-{
-	state_begin(out, "dlockfs");
-	state_number(out, "format", TAKEOVER_FORMAT);
-	state_number(out, "reader", TAKEOVER_READER);
-	state_text(out, "version", DLOCKFS_VERSION);
-	state_text(out, "folder", process->folder);
-	state_text(out, "mountpoint", process->mountpoint);
-	state_flag(out, "background", process->background);
-	if (process->config != NULL)
-		state_bytes(out, "config", process->config, process->config_bytes);
-	state_number(out, "fuse", process->fuse);
-	if (warden_socket() >= 0) {
-		state_number(out, "warden", warden_socket());
-		state_number(out, "warden_format", WARDEN_FORMAT);
-	}
-	if (filesystem->journal != NULL)
-		state_number(out, "journal", state_journal_descriptor(filesystem->journal));
-	state_bytes(out, "init", process->init, process->init_bytes);
-	state_unsigned(out, "max_write", filesystem->requests.max_write);
-	state_end(out);
-}
 
 static struct state_place place_process(const struct state_item *item)
 {
@@ -61,10 +32,11 @@ static struct state_place place_process(const struct state_item *item)
 
 static void save_process_item(const struct state_item *item, FILE *out)
 {
-	const struct takeover_marks *marks = PART_OF(item, struct takeover_marks, process_item);
+	const struct takeover_marks *marks =
+		STATE_WHOLE(item, const struct takeover_marks, process_item);
 
 	if (marks->process != NULL)
-		save_process(marks->filesystem, marks->process, out);
+		takeover_process_save(marks->filesystem, marks->process, out);
 }
 
 static void mark_process(struct takeover_marks *marks)
@@ -90,33 +62,15 @@ static uint64_t index_of(const struct shard *shard)
 	return (uint64_t)(shard - shard->filesystem->shards.list);
 }
 
-static void save_store(const struct shard *shard, FILE *out)
-{
-	const struct config *config = shard->filesystem->config;
-	const struct config_store *store = &config->stores[index_of(shard)];
-
-	state_begin(out, "store");
-	state_text(out, "prefix", store->prefix);
-	if (stores_find(store->url.scheme)->is_remote) {
-		state_text(out, "servers", store->url.servers);
-		state_text(out, "root", store->url.root);
-		state_unsigned(out, "acl", store_access_acl(&store->access));
-		state_number(out, "session_timeout_ms",
-			     config_session_timeout_ms(config, index_of(shard)));
-		shard->store->ops->save_session(shard->store, out);
-	}
-	state_end(out);
-}
-
 static struct state_place place_store(const struct state_item *item)
 {
-	const struct shard *shard = PART_OF(item, struct shard, store_item);
+	const struct shard *shard = STATE_WHOLE(item, const struct shard, store_item);
 	return (struct state_place){{STATE_PLACE_STORE, index_of(shard)}};
 }
 
 static void save_store_item(const struct state_item *item, FILE *out)
 {
-	save_store(PART_OF(item, struct shard, store_item), out);
+	takeover_store_save(STATE_WHOLE(item, const struct shard, store_item), out);
 }
 
 static void mark_store(struct shard *shard)
@@ -152,13 +106,13 @@ static void save_shard(const struct shard *shard, FILE *out)
 
 static struct state_place place_shard(const struct state_item *item)
 {
-	const struct shard *shard = PART_OF(item, struct shard, item);
+	const struct shard *shard = STATE_WHOLE(item, const struct shard, item);
 	return (struct state_place){{STATE_PLACE_SHARD + index_of(shard)}};
 }
 
 static void save_shard_item(const struct state_item *item, FILE *out)
 {
-	save_shard(PART_OF(item, struct shard, item), out);
+	save_shard(STATE_WHOLE(item, const struct shard, item), out);
 }
 
 static void keep_shard(struct shard *shard)
@@ -176,12 +130,19 @@ static void keep_shard(struct shard *shard)
 
 /* Numbers */
 
-static void save_numbers(const struct filesystem *filesystem, FILE *out)
+static struct takeover_numbers numbers_of(const struct filesystem *filesystem)
+{
+	return (struct takeover_numbers){
+		.node = filesystem->inodes.last_node,
+		.status = filesystem->status->last_number,
+		.handle = filesystem->handles.last_number,
+	};
+}
+
+static void save_numbers(const struct takeover_numbers *numbers, FILE *out)
 {
 	state_begin(out, "numbers");
-	state_unsigned(out, "last_node", filesystem->inodes.last_node);
-	state_unsigned(out, "last_status", filesystem->status->last_number);
-	state_unsigned(out, "last_number", filesystem->handles.last_number);
+	fields_save(takeover_number_fields, numbers, out);
 	state_end(out);
 }
 
@@ -193,21 +154,19 @@ static struct state_place place_numbers(const struct state_item *item)
 
 static void save_numbers_item(const struct state_item *item, FILE *out)
 {
-	save_numbers(PART_OF(item, struct takeover_marks, numbers_item)->filesystem, out);
+	save_numbers(&STATE_WHOLE(item, const struct takeover_marks, numbers_item)->numbers, out);
 }
 
 /* The numbers are given out in too many places to mark them there. */
 static void mark_numbers(struct takeover_marks *marks)
 {
 	static const struct state_kind kind = {place_numbers, save_numbers_item};
-	const struct filesystem *filesystem = marks->filesystem;
-	const uint64_t numbers[] = {filesystem->inodes.last_node, filesystem->status->last_number,
-				    filesystem->handles.last_number};
+	const struct takeover_numbers numbers = numbers_of(marks->filesystem);
 
-	if (memcmp(numbers, marks->numbers, sizeof(numbers)) == 0)
+	if (memcmp(&numbers, &marks->numbers, sizeof(numbers)) == 0)
 		return;
-	memcpy(marks->numbers, numbers, sizeof(numbers));
-	state_journal_mark(filesystem->journal, &marks->numbers_item, &kind);
+	marks->numbers = numbers;
+	state_journal_mark(marks->filesystem->journal, &marks->numbers_item, &kind);
 }
 
 /* The journal */
@@ -263,9 +222,9 @@ void takeover_save(const struct filesystem *filesystem, const struct takeover_pr
 	const struct inode *inode;
 	const struct status_node *node;
 
-	save_process(filesystem, process, out);
+	takeover_process_save(filesystem, process, out);
 	for (size_t i = 0; i < filesystem->shards.count; i++)
-		save_store(&filesystem->shards.list[i], out);
+		takeover_store_save(&filesystem->shards.list[i], out);
 	for (inode = filesystem->inodes.by_node; inode != NULL; inode = inode->by_node.next) {
 		inode_save(inode, out);
 		text_save_blocks(&inode->text, out);
@@ -273,7 +232,8 @@ void takeover_save(const struct filesystem *filesystem, const struct takeover_pr
 	for (node = filesystem->status->by_number; node != NULL; node = node->by_number.next)
 		status_node_save(node, out);
 	save_handles(filesystem, out);
-	save_numbers(filesystem, out);
+	const struct takeover_numbers numbers = numbers_of(filesystem);
+	save_numbers(&numbers, out);
 	if (filesystem->notifier != NULL)
 		notifier_save_orders(filesystem->notifier, out);
 	kept_request_save_all(&filesystem->requests, out);

@@ -76,7 +76,7 @@ struct alteration *alteration_create_empty(struct engine *engine, size_t room)
 		return NULL;
 	}
 	alteration->engine = engine;
-	alteration->serial = ++engine->serials;
+	alteration->serial = ++engine->issued.serials;
 	DL_APPEND(engine->alterations, alteration);
 	engine->alterations_count++;
 	return alteration;
@@ -187,7 +187,7 @@ void alteration_decide(struct alteration *alteration)
 		return; /* the caller is to come again, or it is undone when it does not */
 	bool sure = alteration->error != 0 ||
 		    (!makes_any(alteration) && !has_kind(alteration, STEP_CHECK));
-	if (!sure && !engine_try_grant(alteration->engine))
+	if (!sure && !lock_try_grant(alteration->engine))
 		return;
 	if (alteration->error == 0)
 		drop_former_files(alteration);
@@ -205,7 +205,8 @@ void alteration_conclude(struct alteration *alteration, int error)
 	alteration_set_state(alteration, ALTERATION_BARRED);
 	alteration->error = error;
 	if (error == -ENOENT)
-		alteration->engine->beat_wanted = true; /* which finds what was taken away */
+		alteration->engine->session.beat_wanted =
+			true; /* which finds what was taken away */
 	alteration_decide(alteration);
 }
 
@@ -325,7 +326,7 @@ static bool looks_for_own(const struct alteration *alteration)
 		if (!is_of_own(step) || step->kind == STEP_CHECK || lockfile_is_known(file))
 			continue;
 		if (!lockfile_look(file))
-			engine_retry_in(alteration->engine, RETRY_MEMORY_MS);
+			lock_retry_in(alteration->engine, RETRY_MEMORY_MS);
 		looks = true;
 	}
 	return looks;
@@ -357,7 +358,7 @@ static void send(struct alteration *alteration)
 	if (alteration->ask != NULL)
 		alteration->state = ALTERATION_SENT;
 	else
-		engine_retry_in(alteration->engine, RETRY_MEMORY_MS);
+		lock_retry_in(alteration->engine, RETRY_MEMORY_MS);
 }
 
 /* What there is at its paths is read one by one, once nothing that was sent before can happen. */
@@ -373,7 +374,7 @@ static void look(struct alteration *alteration)
 				       alteration->steps[alteration->looked - 1].turn->path)
 		       : file_ask_send(engine, ASK_SYNC, alteration, NULL, 0);
 	if (alteration->ask == NULL)
-		engine_retry_in(engine, RETRY_MEMORY_MS);
+		lock_retry_in(engine, RETRY_MEMORY_MS);
 }
 
 void alteration_begin(struct alteration *alteration)
@@ -381,14 +382,14 @@ void alteration_begin(struct alteration *alteration)
 	bool refused = lacks_own(alteration) || meets_own(alteration);
 
 	if (alteration->state == ALTERATION_WANTED && has_turn(alteration) && refused)
-		engine_retry_in(alteration->engine, 0);
+		lock_retry_in(alteration->engine, 0);
 	else
 		alteration_go_on(alteration);
 }
 
 void alteration_go_on(struct alteration *alteration)
 {
-	bool connected = alteration->engine->session == STORE_CONNECTED;
+	bool connected = alteration->engine->session.state == STORE_CONNECTED;
 
 	switch (alteration->state) {
 	case ALTERATION_WANTED:
@@ -425,7 +426,7 @@ static void doubt(struct alteration *alteration, int error)
 
 	alteration_set_state(alteration, ALTERATION_DOUBTFUL);
 	alteration_mark(alteration);
-	engine_retry_in(engine, refused ? RETRY_LATER_MS : RETRY_SOON_MS);
+	lock_retry_in(engine, refused ? RETRY_LATER_MS : RETRY_SOON_MS);
 	if (refused && log_limit_passes(&engine->refusals, engine->now_ms, "alteration", path,
 					strlen(path), error))
 		log_lock_error(path, "a lock file in doubt: %s; trying again", strerror(-error));
@@ -470,7 +471,7 @@ static enum found judge(const struct alteration_step *step, const struct store_c
 
 	if (step->made != NULL &&
 	    lockfile_has_line(claim->data, claim->data_bytes, step->made->line))
-		return engine_is_of_session(engine, claim) ? FOUND_OURS : FOUND_FORMER;
+		return outbox_is_of_session(engine, claim) ? FOUND_OURS : FOUND_FORMER;
 	if (step->kind == STEP_REPLACE && claim->data_bytes == strlen(step->text) &&
 	    memcmp(claim->data, step->text, claim->data_bytes) == 0)
 		return FOUND_DONE;
@@ -541,7 +542,7 @@ static void want_again(struct alteration *alteration)
 	}
 	alteration_set_state(alteration, ALTERATION_WANTED);
 	if (waits)
-		engine_retry_in(alteration->engine, RETRY_LATER_MS);
+		lock_retry_in(alteration->engine, RETRY_LATER_MS);
 	else
 		alteration_go_on(alteration);
 }

@@ -16,6 +16,7 @@
 
 #include "engine/lockfile.h"
 #include "engine/state.h"
+#include "journal/fields.h"
 
 /* A file of this host. */
 struct lockfile {
@@ -63,6 +64,9 @@ struct alteration_step {
 	enum found found;
 	struct lockfile *made; /* MAKE, TAKE: the file, before it is in the engine's books */
 };
+
+/* lockfile_save.c: a step as it is saved, as struct store_step. */
+extern const struct field alteration_step_fields[];
 
 /* See the table in lockfile.h. One that nobody waits for is undone, or was another process's and
  * may be adopted yet. */

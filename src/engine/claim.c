@@ -19,6 +19,7 @@
 #include "engine/queue.h"
 #include "engine/rival.h"
 #include "engine/save.h"
+#include "engine/state.h"
 #include "engine/wish.h"
 
 static struct range_set *create_ranges(struct range range)
@@ -42,12 +43,12 @@ bool claim_hand_on(struct claim *claim)
 	if (handoff == NULL)
 		return false;
 	handoff->claim = claim;
-	handoff->number = ++lock->engine->serials;
+	handoff->number = ++lock->engine->issued.serials;
 	claim->handoff = handoff;
 	if (claim->state == CLAIM_HELD)
-		DL_APPEND(lock->held_handoffs, handoff);
+		DL_APPEND(lock->handoffs.held, handoff);
 	else
-		DL_APPEND(lock->handoffs, handoff);
+		DL_APPEND(lock->handoffs.waiting, handoff);
 	return true;
 }
 
@@ -57,9 +58,9 @@ static void end_handoff(struct claim *claim)
 	if (claim->handoff == NULL)
 		return;
 	if (claim->state == CLAIM_HELD)
-		DL_DELETE(lock->held_handoffs, claim->handoff);
+		DL_DELETE(lock->handoffs.held, claim->handoff);
 	else
-		DL_DELETE(lock->handoffs, claim->handoff);
+		DL_DELETE(lock->handoffs.waiting, claim->handoff);
 	free(claim->handoff);
 	claim->handoff = NULL;
 	claim_mark(claim);
@@ -74,7 +75,7 @@ static struct claim *create(struct lock *lock, struct range range, bool record, 
 		return NULL;
 	claim->place.lock = lock;
 	claim->place.ranges = record ? create_ranges(range) : NULL;
-	lock->engine->claims++;
+	lock->engine->count.claims++;
 	if ((record && claim->place.ranges == NULL) || (handed_on && !claim_hand_on(claim))) {
 		claim_free(claim);
 		return NULL;
@@ -119,8 +120,8 @@ void claim_set_state(struct claim *claim, enum claim_state state)
 
 	assert(next_states[claim->state] & 1 << state);
 	if (claim->handoff != NULL && state == CLAIM_HELD && claim->state != CLAIM_HELD) {
-		DL_DELETE(lock->handoffs, claim->handoff);
-		DL_APPEND(lock->held_handoffs, claim->handoff);
+		DL_DELETE(lock->handoffs.waiting, claim->handoff);
+		DL_APPEND(lock->handoffs.held, claim->handoff);
 	}
 	if (claim->handoff != NULL && state == CLAIM_WAITING)
 		claim->handoff->asker = claim_owner(claim);
@@ -132,13 +133,13 @@ void claim_append_unplaced(struct claim *claim)
 {
 	struct lock *lock = claim->place.lock;
 
-	claim->serial = ++lock->engine->serials;
+	claim->serial = ++lock->engine->issued.serials;
 	claim_mark(claim);
 	DL_APPEND(lock->unplaced, &claim->place);
 	if (claim->handoff == NULL)
 		return;
-	DL_DELETE(lock->handoffs, claim->handoff);
-	DL_APPEND(lock->handoffs, claim->handoff);
+	DL_DELETE(lock->handoffs.waiting, claim->handoff);
+	DL_APPEND(lock->handoffs.waiting, claim->handoff);
 }
 
 static void free_wishes(struct claim *claim)
@@ -153,7 +154,7 @@ void claim_free(struct claim *claim)
 	end_handoff(claim);
 	free_wishes(claim);
 	engine_unmark(engine, &claim->item);
-	engine->claims--;
+	engine->count.claims--;
 	if (claim_coverage(claim) != NULL)
 		range_set_finish(&claim_coverage(claim)->next);
 	place_finish(&claim->place);
@@ -161,7 +162,7 @@ void claim_free(struct claim *claim)
 	free(claim);
 }
 
-void places_free(struct place **list)
+void claim_free_places(struct place **list)
 {
 	struct place *place, *next;
 	DL_FOREACH_SAFE (*list, place, next) {
@@ -181,19 +182,19 @@ struct claim *claim_create_leaving(struct lock *lock, const struct claim_name *p
 		return NULL;
 	claim->place.lock = lock;
 	claim->place.parts = *parts;
-	claim->serial = ++engine->serials;
-	engine->claims++;
+	claim->serial = ++engine->issued.serials;
+	engine->count.claims++;
 	return claim;
 }
 
 static void send_withdraw(struct claim *claim)
 {
 	const struct engine *engine = claim->place.lock->engine;
-	if (claim->sent || engine->session != STORE_CONNECTED)
+	if (claim->sent || engine->session.state != STORE_CONNECTED)
 		return;
 	claim->sent = true;
 	claim->sent_ms = engine->now_ms;
-	engine_withdraw(&claim->place, claim->marker.asked);
+	outbox_withdraw(&claim->place, claim->marker.asked);
 }
 
 void claim_leave(struct claim *claim)
@@ -213,7 +214,8 @@ void claim_end(struct claim *claim)
 
 	/* The answers come in the order of the calls. Of two znodes one may be left. */
 	if (claim->data.amending || claim->marker.marking ||
-	    (claim_recipe_znodes(claim->place.parts.recipe) > 1 && engine->session != STORE_LOST))
+	    (claim_recipe_znodes(claim->place.parts.recipe) > 1 &&
+	     engine->session.state != STORE_LOST))
 		claim_leave(claim);
 	else
 		claim_free(claim);
@@ -248,11 +250,11 @@ void claim_start_over(struct claim *claim)
 		claim_coverage(claim)->cycles = 0;
 		claim_coverage(claim)->cycle_ms = 0;
 	}
-	claim->place.parts.id.session = claim_id_session(engine->session_number);
+	claim->place.parts.id.session = claim_id_session(engine->issued.session);
 	claim->place.parts.id.owner = handoff != NULL ? CLAIM_OWNER_NONE
 				      : wish != NULL  ? wish->owner->number
 						      : 0;
-	claim->place.parts.id.number = ++engine->claim_number;
+	claim->place.parts.id.number = ++engine->issued.claim;
 	engine_mark(engine);
 }
 
@@ -274,7 +276,7 @@ bool claim_requeue(struct claim *claim)
 bool claim_needs_news(const struct claim *claim)
 {
 	const struct wish *asked = claim_first_asked(claim);
-	return claim->place.lock->foreign_in_queue > 0 &&
+	return claim->place.lock->in_queue.foreign > 0 &&
 	       (claim->place.parts.anchored || (asked != NULL && !asked->waits));
 }
 
@@ -286,8 +288,8 @@ static bool place_with_list(const struct claim *claim)
 {
 	const struct lock *lock = claim->place.lock;
 	if (!lock->known)
-		return !claim->wishes->waits || lock->placing_with_list == 0;
-	return lock->foreign_records_in_queue > 0 || claim_needs_news(claim);
+		return !claim->wishes->waits || lock->placing.with_list == 0;
+	return lock->in_queue.foreign_records > 0 || claim_needs_news(claim);
 }
 
 /* Whether the answer is to begin an attention: for one that will wait for another host's claim,
@@ -295,7 +297,7 @@ static bool place_with_list(const struct claim *claim)
 static bool place_attends(const struct claim *claim)
 {
 	const struct lock *lock = claim->place.lock;
-	return claim->sent && lock->duel && !lock->attended;
+	return claim->sent && lock->attention.duel && !lock->attention.expected;
 }
 
 void claim_place(struct claim *claim)
@@ -303,31 +305,31 @@ void claim_place(struct claim *claim)
 	struct lock *lock = claim->place.lock;
 	struct engine *engine = lock->engine;
 	if (claim->state != CLAIM_WANTED || claim->wishes == NULL ||
-	    lock->placing == engine->placing_max || engine->session != STORE_CONNECTED)
+	    lock->placing.count == engine->placing_max || engine->session.state != STORE_CONNECTED)
 		return;
 	if (numbers_hold_back(claim))
 		return;
 	claim->list_wanted = 0;
 	claim->held_back_ms = 0;
-	claim_take_anchor(claim);
-	char *data = claim_format_data(claim);
+	precedence_take_anchor(claim);
+	char *data = wish_format_data(claim);
 	if (data == NULL) {
-		engine_retry_in(engine, RETRY_MEMORY_MS);
+		lock_retry_in(engine, RETRY_MEMORY_MS);
 		return;
 	}
 	claim_set_state(claim, CLAIM_PLACING);
 	claim->sent = place_with_list(claim);
 	claim->sent_ms = engine->now_ms;
 	/* As good as a heartbeat, while there is nothing else that one would show to stand. */
-	if (engine->claims == 1 && claim->handoff == NULL && engine->lockfiles == NULL)
-		engine_defer_beat(engine);
-	lock->placing++;
-	lock->placing_with_list += claim->sent;
+	if (engine->count.claims == 1 && claim->handoff == NULL && engine->lockfiles == NULL)
+		outbox_defer_beat(engine);
+	lock->placing.count++;
+	lock->placing.with_list += claim->sent;
 	if (place_attends(claim)) {
-		lock->attended = true;
-		lock->attender = claim;
+		lock->attention.expected = true;
+		lock->attention.claim = claim;
 	}
-	engine_place(claim, data, claim->sent, lock->attender == claim);
+	outbox_place(claim, data, claim->sent, lock->attention.claim == claim);
 	free(data);
 }
 
@@ -338,17 +340,17 @@ void claim_amend(struct claim *claim)
 	claim_mark(claim);
 	/* What others have written is to be read first, and to be heeded if they pass the claim. */
 	if (claim->data.amending || claim->data.stale || claim->place.requeue ||
-	    engine->session != STORE_CONNECTED)
+	    engine->session.state != STORE_CONNECTED)
 		return;
-	char *data = claim_format_data(claim);
+	char *data = wish_format_data(claim);
 	if (data == NULL) {
-		engine_retry_in(engine, RETRY_MEMORY_MS);
+		lock_retry_in(engine, RETRY_MEMORY_MS);
 		return;
 	}
 	claim->data.amended = false;
 	claim->data.amending = true;
 	claim->data.version = claim->place.version;
-	engine_amend(&claim->place, data);
+	outbox_amend(&claim->place, data);
 	free(data);
 }
 
@@ -360,7 +362,7 @@ static void count_held(struct claim *claim, bool in)
 	const struct engine_events *events = engine->events;
 	enum lock_kind kind = claim->wishes->kind;
 	size_t one = in ? 1 : (size_t)-1;
-	engine->holders += one;
+	engine->count.holders += one;
 	if (kind != LOCK_KIND_RECORD)
 		lock->held_flocks += one;
 	if (events->on_held == NULL)
@@ -374,7 +376,7 @@ static void count_held(struct claim *claim, bool in)
 void claim_uncount_held(struct claim *claim, bool kept)
 {
 	if (kept)
-		claim->place.lock->engine->kept--;
+		claim->place.lock->engine->count.kept--;
 	else
 		count_held(claim, false);
 }
@@ -382,21 +384,21 @@ void claim_uncount_held(struct claim *claim, bool kept)
 void claim_keep(struct claim *claim)
 {
 	count_held(claim, false);
-	claim->place.lock->engine->kept++;
+	claim->place.lock->engine->count.kept++;
 	wish_set_owner(claim->wishes, NULL);
 }
 
 void claim_hold(struct claim *claim)
 {
 	claim_set_state(claim, CLAIM_HELD);
-	owner_note_grant(claim->wishes->owner);
+	claim_note_grant(claim->wishes->owner);
 	count_held(claim, true);
 }
 
 void claim_hand_over(struct claim *claim, struct owner *owner)
 {
 	wish_set_owner(claim->wishes, owner);
-	owner_note_grant(owner);
+	claim_note_grant(owner);
 	queue_judge_all(claim->place.lock);
 }
 
@@ -490,13 +492,13 @@ void claim_wake_onlookers(const struct claim *claim)
 	}
 }
 
-uint32_t engine_next_owner(struct engine *engine)
+uint32_t claim_next_owner(struct engine *engine)
 {
 	engine_mark(engine);
-	return 1 + (uint32_t)(engine->owner_number++ % (CLAIM_OWNERS - 1));
+	return 1 + (uint32_t)(engine->issued.owner++ % (CLAIM_OWNERS - 1));
 }
 
-struct claim *owner_held_but(const struct owner *owner, const struct claim *claim)
+struct claim *claim_held_but(const struct owner *owner, const struct claim *claim)
 {
 	struct wish *wish;
 	OWNER_FOREACH (owner, wish) {
@@ -506,11 +508,11 @@ struct claim *owner_held_but(const struct owner *owner, const struct claim *clai
 	return NULL;
 }
 
-void owner_note_grant(struct owner *owner)
+void claim_note_grant(struct owner *owner)
 {
 	struct engine *engine = owner->lock->engine;
 
-	owner->granted = ++engine->grants;
+	owner->granted = ++engine->issued.grants;
 	engine_mark(engine);
 	owner_mark(owner);
 }

@@ -13,6 +13,7 @@
 #include "engine/conflict.h"
 #include "engine/queue.h"
 #include "engine/save.h"
+#include "engine/state.h"
 
 void coverage_account(const struct records *records, ptrdiff_t more)
 {
@@ -207,7 +208,7 @@ static void weaken_flocks(const struct records *records)
 static void judge_anchored(const struct owner *owner)
 {
 	struct claim *claim;
-	if (owner->lock->anchored_in_queue == 0)
+	if (owner->lock->in_queue.anchored == 0)
 		return;
 	CLAIMS_FOREACH (owner->lock->queue.first, claim) {
 		if (claim->place.parts.anchored && owners_same_side(claim_owner(claim), owner))
@@ -223,7 +224,7 @@ void coverage_release(const struct records *records)
 	if (records->held.count == 0)
 		judge_anchored(&records->owner);
 	/* Somebody may have waited for the process, for whom others can give way now. */
-	if (lock->cycle_expected)
+	if (lock->seeking.cycle_expected)
 		queue_look_for_cycles(lock);
 }
 
@@ -308,4 +309,9 @@ void coverage_tidy(struct claim *claim, bool overlaps)
 	else
 		coverage_release(claim_owner(claim)->records);
 	judge_threads(claim);
+}
+
+uint64_t coverage_cycle_list(const struct claim *claim)
+{
+	return claim_coverage(claim) != NULL ? claim_coverage(claim)->cycle_list : 0;
 }

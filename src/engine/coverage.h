@@ -5,7 +5,29 @@
 #ifndef DLOCKFS_ENGINE_COVERAGE_H
 #define DLOCKFS_ENGINE_COVERAGE_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "claim/range_set.h"
+
+struct claim;
+struct lock;
+struct owner;
+struct place;
+struct records;
+
+/* What a claim of record locks is about. */
+struct coverage {
+	struct range_set ranges; /* place.ranges: all that it covers; only becomes less */
+	struct range_set next;	 /* what it will be, if it changes */
+	struct range asked;	 /* what is held from the grant on */
+	struct owner *file;	 /* through which it was asked for */
+	uint64_t cycle_list;	 /* the list in which a cycle is to be seen again */
+	int cycles;		 /* in how many it was asked to be */
+	int64_t cycle_ms;	 /* from when on; 0: it was not seen */
+	bool changes;		 /* a change is prepared */
+};
 
 /* So many more ranges are on the account of the file that the process has locked through first. */
 void coverage_account(const struct records *records, ptrdiff_t more);
@@ -30,5 +52,8 @@ void coverage_release(const struct records *records);
 /* The claim has been granted: older ones of the owner that it makes needless go. That can be only
  * if it overlaps with what the process held before. */
 void coverage_tidy(struct claim *claim, bool overlaps);
+
+/* The list in which a claim's cycle is to be seen again; 0: it is not in one. */
+uint64_t coverage_cycle_list(const struct claim *claim);
 
 #endif

@@ -146,7 +146,7 @@ static bool stands_in_the_way(struct search *search, struct place *front,
 	if (front->requeue || !places_cross(front, waiting) ||
 	    (front->foreign && may_be_one(front, waiting)))
 		return false;
-	return !place_has_precedence(waiting, front) || holds(search, front);
+	return !precedence_has(waiting, front) || holds(search, front);
 }
 
 /* Whether a rival is blocked by a claim in front of it, or may be: then it says so, sooner or
@@ -188,7 +188,7 @@ static enum edge edge_to_front(struct search *search, struct place *waiting, str
 	if (!places_cross(front, waiting) || !is_known(search, front) || !is_known(search, waiting))
 		return EDGE_NONE;
 	if (!waiting->foreign && !front->foreign) {
-		if (!claims_conflict(front, waiting) || claim_passes(claim_of(waiting), front))
+		if (!claims_conflict(front, waiting) || queue_passes(claim_of(waiting), front))
 			return EDGE_NONE;
 	} else if (waiting->foreign) {
 		/* One with an anchor may have passed the other, and be held. */
@@ -197,7 +197,7 @@ static enum edge edge_to_front(struct search *search, struct place *waiting, str
 		if (!stands_in_the_way(search, front, waiting))
 			return EDGE_NONE;
 	} else if (front->requeue ||
-		   (place_has_precedence(waiting, front) && may_wait(search, rival_of(front)))) {
+		   (precedence_has(waiting, front) && may_wait(search, rival_of(front)))) {
 		return EDGE_NONE;
 	}
 	return edge_to(search, front);
@@ -212,14 +212,14 @@ static enum edge edge_to_behind(struct search *search, struct place *waiting, st
 	if (!held && comes_later(search, behind))
 		return EDGE_NONE;
 	if (!waiting->foreign && !behind->foreign)
-		return claim_is_behind(claim_of(waiting), behind) ? edge_to(search, behind)
+		return queue_is_behind(claim_of(waiting), behind) ? edge_to(search, behind)
 								  : EDGE_NONE;
 	if (behind->requeue || !claims_conflict(behind, waiting) || !is_known(search, behind) ||
 	    !is_known(search, waiting) || (waiting->foreign && !waiting->says_waits))
 		return EDGE_NONE;
 	enum edge edge = edge_to(search, behind);
 	/* Who has passed one that is to be queued again is in front of it then. */
-	return place_has_precedence(behind, waiting) || (waiting->requeue && edge == EDGE_HOLDER)
+	return precedence_has(behind, waiting) || (waiting->requeue && edge == EDGE_HOLDER)
 		       ? edge
 		       : EDGE_NONE;
 }
@@ -391,7 +391,7 @@ static struct search begin_search(const struct claim *claim, const struct claim 
 		.last = last,
 		.process = process,
 		.firm_only = firm_only,
-		.number = ++claim->place.lock->engine->searches,
+		.number = ++claim->place.lock->engine->searches.count,
 	};
 }
 
@@ -406,7 +406,7 @@ static enum cycle close_cycle(struct claim *claim, const struct claim *last,
 {
 	struct search search = begin_search(claim, last, process, firm_only);
 	bool found = reaches(&search, &claim->place);
-	claim->place.lock->cycle_expected |= found || search.unknown;
+	claim->place.lock->seeking.cycle_expected |= found || search.unknown;
 	if (!found)
 		return CYCLE_NONE;
 	return search.unsure ? CYCLE_UNSURE : CYCLE;
@@ -485,7 +485,7 @@ static struct place *find_who_yields(struct claim *claim, const struct claim *la
 		struct place *place = met.places[i];
 		struct place *obstacle =
 			goes_first(place, freed) ? find_obstacle(&cycle, place) : NULL;
-		place->lock->cycle_expected = true;
+		place->lock->seeking.cycle_expected = true;
 		if (obstacle == NULL)
 			continue;
 		freed = place;
@@ -502,7 +502,7 @@ static void send_back(struct claim *waiter, struct claim *claim)
 	if (claim_requeue(waiter))
 		queue_judge(claim);
 	else
-		engine_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
+		lock_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
 }
 
 /* The same by its host; unless that cannot be now, or is on its way. */
@@ -512,7 +512,7 @@ static void send_rival_back(struct rival *rival, const struct claim *claim)
 	    rival->text == NULL)
 		return;
 	if (!rival_send_back(rival, claim->place.parts.order))
-		engine_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
+		lock_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
 }
 
 /* The same cycle is to be seen in new lists, when whoever was in it only by a call that had been
@@ -524,12 +524,12 @@ static bool is_confirmed(const struct claim *claim)
 
 	if (coverage == NULL)
 		return true;
-	if (coverage->cycle_list > lock->lists_done)
+	if (coverage->cycle_list > lock->listing.done)
 		return false; /* is about to be confirmed */
 	if (coverage->cycle_ms == 0)
 		coverage->cycle_ms = lock->engine->now_ms + lock->policy.linger_ms;
-	if (coverage->cycle_ms > lock->engine->now_ms && lock->foreign_in_queue > 0) {
-		engine_retry_in(lock->engine, coverage->cycle_ms - lock->engine->now_ms);
+	if (coverage->cycle_ms > lock->engine->now_ms && lock->in_queue.foreign > 0) {
+		lock_retry_in(lock->engine, coverage->cycle_ms - lock->engine->now_ms);
 		return false;
 	}
 	if (coverage->cycles == CONFIRMATIONS)
@@ -593,7 +593,7 @@ static bool look(struct claim *claim, const struct process *process)
 	struct engine *engine = claim->place.lock->engine;
 	bool refused;
 
-	if (!process_holds(process)) {
+	if (!records_process_holds(process)) {
 		forget_cycle(claim);
 		return false;
 	}
@@ -604,11 +604,11 @@ static bool look(struct claim *claim, const struct process *process)
 	seek_begin(engine);
 	refused = look_for_cycle(claim, process);
 	/* It is looked for again whenever a claim goes. */
-	claim->place.lock->cycle_expected |= seek_is_given_up(engine);
+	claim->place.lock->seeking.cycle_expected |= seek_is_given_up(engine);
 	return refused;
 }
 
-bool claim_closes_cycle(struct claim *claim)
+bool deadlock_closes_cycle(struct claim *claim)
 {
 	const struct owner *owner = claim_side(claim);
 	const struct records *records;

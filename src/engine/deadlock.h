@@ -9,6 +9,6 @@
 
 /* Whether the claim's owner waits for itself, by others who came earlier. Reads rivals that
  * have to be known first: then the claim is judged again. */
-bool claim_closes_cycle(struct claim *claim);
+bool deadlock_closes_cycle(struct claim *claim);
 
 #endif

@@ -24,7 +24,7 @@ static void lose_records(struct records *records)
 {
 	coverage_set_held(records, (struct range_set){0});
 	for (size_t i = 0; i < records->files_count; i++)
-		owner_lose(records->files[i]);
+		decide_lose_owner(records->files[i]);
 }
 
 /* The open file has lost a lock: ends what processes ask for through it. */
@@ -35,7 +35,7 @@ static void lose_asked_through(const struct owner *file)
 	HASH_ITER (hh, file->lock->records, records, next) {
 		OWNER_FOREACH_SAFE (&records->owner, wish, next_wish) {
 			if (!wish_is_held(wish) && claim_coverage(wish->claim)->file == file)
-				wish_refuse(wish, -EIO);
+				decide_refuse_wish(wish, -EIO);
 		}
 	}
 }
@@ -48,7 +48,7 @@ static void note_lost(struct owner *owner)
 	owner_mark(owner);
 }
 
-void lock_note_lost(const struct lock *lock)
+void decide_note_lost(const struct lock *lock)
 {
 	const struct records *records;
 	const struct claim *claim;
@@ -64,7 +64,7 @@ void lock_note_lost(const struct lock *lock)
 	}
 }
 
-void owner_lose(struct owner *owner)
+void decide_lose_owner(struct owner *owner)
 {
 	struct records *records = owner->records;
 	struct wish *wish, *next;
@@ -79,28 +79,28 @@ void owner_lose(struct owner *owner)
 	tests_lose(owner);
 	DL_FOREACH_SAFE2 (owner->wishes, wish, next, owner_next) {
 		if (!wish_is_held(wish))
-			wish_refuse(wish, -EIO);
+			decide_refuse_wish(wish, -EIO);
 	}
 }
 
-void lock_lose_uncovered(struct lock *lock)
+void decide_lose_uncovered(struct lock *lock)
 {
 	struct records *records, *next;
 	HASH_ITER (hh, lock->records, records, next) {
 		if (records->held.count > 0 && !coverage_is_complete(records))
-			owner_lose(&records->owner);
+			decide_lose_owner(&records->owner);
 	}
 }
 
-void claim_grant(struct claim *claim)
+void decide_grant(struct claim *claim)
 {
 	struct wish *wish = claim_first_asked(claim);
 	struct engine *engine = claim->place.lock->engine;
 	void *cookie = wish->cookie;
 
 	if (!claim->place.parts.record) {
-		claim_give(claim, wish);
-		claim_go_on(claim);
+		handoff_give(claim, wish);
+		handoff_go_on(claim);
 		return;
 	}
 	wish_end(wish);
@@ -113,7 +113,7 @@ static void tell_refused(const struct wish *wish, int result)
 		decisions_add(wish_lock(wish)->engine, DECIDED, wish->cookie, result);
 }
 
-void claim_refuse(struct claim *claim, int result)
+void decide_refuse(struct claim *claim, int result)
 {
 	while (claim->wishes != NULL) {
 		tell_refused(claim->wishes, result);
@@ -122,7 +122,7 @@ void claim_refuse(struct claim *claim, int result)
 	claim_withdraw(claim);
 }
 
-void claim_refuse_hasty(struct claim *claim)
+void decide_refuse_hasty(struct claim *claim)
 {
 	struct wish *wish, *next;
 	size_t patient = 0;
@@ -131,7 +131,7 @@ void claim_refuse_hasty(struct claim *claim)
 		patient += !wish->asked || wish->waits;
 	}
 	if (patient == 0) {
-		claim_refuse(claim, -EWOULDBLOCK);
+		decide_refuse(claim, -EWOULDBLOCK);
 		return;
 	}
 	DL_FOREACH_SAFE (claim->wishes, wish, next) {
@@ -143,7 +143,7 @@ void claim_refuse_hasty(struct claim *claim)
 	queue_judge(claim);
 }
 
-void claim_lose(struct claim *claim)
+void decide_lose(struct claim *claim)
 {
 	struct owner *owner = claim_owner(claim);
 	struct lock *lock = claim->place.lock;
@@ -154,12 +154,12 @@ void claim_lose(struct claim *claim)
 	claim_end(claim);
 	if (owner == NULL)
 		return;
-	owner_lose(owner);
+	decide_lose_owner(owner);
 	if (flock)
-		lock_lose_uncovered(lock);
+		decide_lose_uncovered(lock);
 }
 
-void wish_withdraw(struct wish *wish)
+void decide_withdraw_wish(struct wish *wish)
 {
 	struct claim *claim = wish->claim;
 
@@ -168,11 +168,11 @@ void wish_withdraw(struct wish *wish)
 		return;
 	}
 	wish_free(wish);
-	claim_go_on(claim);
+	handoff_go_on(claim);
 }
 
-void wish_refuse(struct wish *wish, int result)
+void decide_refuse_wish(struct wish *wish, int result)
 {
 	tell_refused(wish, result);
-	wish_withdraw(wish);
+	decide_withdraw_wish(wish);
 }

@@ -10,29 +10,29 @@
 /* The claim, whose first wish asks, is granted to that; or refused to all its wishes, and
  * withdrawn.
  */
-void claim_grant(struct claim *claim);
-void claim_refuse(struct claim *claim, int result);
+void decide_grant(struct claim *claim);
+void decide_refuse(struct claim *claim, int result);
 
 /* Refuses it with -EWOULDBLOCK to those of its wishes that do not wait, and withdraws it if there
  * are no others. */
-void claim_refuse_hasty(struct claim *claim);
+void decide_refuse_hasty(struct claim *claim);
 
 /* The end of one wish: without a decision, or refused if it asks. */
-void wish_withdraw(struct wish *wish);
-void wish_refuse(struct wish *wish, int result);
+void decide_withdraw_wish(struct wish *wish);
+void decide_refuse_wish(struct wish *wish, int result);
 
 /* The owner of a HELD claim, already out of the queue, has lost it: tells, ends its other wishes
  * with -EIO, ends the claim. */
-void claim_lose(struct claim *claim);
+void decide_lose(struct claim *claim);
 
 /* Notes for decisions_tell() that all open files have lost what they hold of the lock. It is still
  * to be taken from them. */
-void lock_note_lost(const struct lock *lock);
+void decide_note_lost(const struct lock *lock);
 
 /* Tells that the owner has lost a lock, unless that was told, and ends its wishes with -EIO. */
-void owner_lose(struct owner *owner);
+void decide_lose_owner(struct owner *owner);
 
 /* A flock was lost: so is what only that covered. */
-void lock_lose_uncovered(struct lock *lock);
+void decide_lose_uncovered(struct lock *lock);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "engine/alteration.h"
 #include "engine/lock.h"
+#include "engine/state.h"
 
 struct store_told {
 	char unused;

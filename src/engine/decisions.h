@@ -6,7 +6,22 @@
 #ifndef DLOCKFS_ENGINE_DECISIONS_H
 #define DLOCKFS_ENGINE_DECISIONS_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stores/store.h"
+
+struct engine;
+struct engine_conflict;
+struct lockfile;
+
+/* Of the engine. */
+struct decisions {
+	struct decision *list;
+	size_t count, capacity;
+	bool lost; /* a loss was noted, and on_told() has not come yet */
+};
 
 enum decision_kind {
 	DECIDED, /* on_decided() */

@@ -14,6 +14,7 @@
 #include "engine/queue.h"
 #include "engine/rival.h"
 #include "engine/save.h"
+#include "engine/state.h"
 
 enum { LOOK_MS = 1000 }; /* how soon to look again whether a former session's claims stand */
 
@@ -27,17 +28,18 @@ static void ask_for_marker(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
 
-	if (claim->marker.marking || claim->marker.stands || engine->session != STORE_CONNECTED)
+	if (claim->marker.marking || claim->marker.stands ||
+	    engine->session.state != STORE_CONNECTED)
 		return;
-	char *text = claim_format_data(claim);
+	char *text = wish_format_data(claim);
 	if (text == NULL) {
-		engine_retry_in(engine, RETRY_MEMORY_MS);
+		lock_retry_in(engine, RETRY_MEMORY_MS);
 		return;
 	}
 	claim->marker.asked = true;
 	claim->marker.marking = true;
 	claim_mark(claim);
-	engine_mark_holder(claim, text);
+	outbox_mark_holder(claim, text);
 	free(text);
 }
 
@@ -68,7 +70,7 @@ void delay_marked(struct claim *claim, int error)
 	if (error == 0) {
 		claim->marker.stands = true;
 	} else if (error == -ENOENT) {
-		lock->missing = true;
+		lock->doubts.missing = true;
 		lock_list(lock);
 	} else {
 		lock_retry_after(lock, "marker of a claim", error);
@@ -95,7 +97,7 @@ void delay_note_orphan(struct rival *rival)
 	place->says_waits = place->says_keep = false;
 	place->parts.id = (struct claim_id){0}; /* of nobody who could be asked for anything */
 	rival->delay_end_ms = lock->engine->now_ms + stay_ms(lock);
-	engine_retry_in(lock->engine, stay_ms(lock));
+	lock_retry_in(lock->engine, stay_ms(lock));
 	if (!is_used(lock))
 		return;
 	if (lock_may_log(lock, "lost holder", 0))
@@ -119,15 +121,15 @@ void delay_change_policy(struct lock *lock, const struct lock_policy *policy)
 		if (rival->orphan)
 			rival->delay_end_ms += stay_ms(lock) - former_ms;
 	}
-	engine_retry_in(lock->engine, 0);
+	lock_retry_in(lock->engine, 0);
 }
 
 void delay_look(struct lock *lock)
 {
 	if (!is_used(lock))
 		return;
-	lock->orphans_list = lock_list_anew(lock);
-	lock->list_wanted = lock->orphans_list;
+	lock->losses.orphans_list = lock_list_anew(lock);
+	lock->listing.wanted = lock->losses.orphans_list;
 }
 
 void delay_break(struct claim *claim)
@@ -136,7 +138,7 @@ void delay_break(struct claim *claim)
 		return;
 	claim->marker.asked = claim->marker.stands = false; /* it stays */
 	claim->marker.broken = true;
-	claim->place.lock->broken++;
+	claim->place.lock->losses.broken++;
 }
 
 void delay_broken(struct claim *claim)
@@ -144,7 +146,7 @@ void delay_broken(struct claim *claim)
 	if (!claim->marker.broken)
 		return;
 	claim->marker.broken = false;
-	claim->place.lock->broken--;
+	claim->place.lock->losses.broken--;
 	delay_look(claim->place.lock);
 }
 
@@ -158,10 +160,10 @@ static void take_away(struct place *list)
 		if (!rival->orphan || rival->sent)
 			continue;
 		if (rival->delay_end_ms > engine->now_ms) {
-			engine_retry_in(engine, rival->delay_end_ms - engine->now_ms);
-		} else if (engine->session == STORE_CONNECTED) {
+			lock_retry_in(engine, rival->delay_end_ms - engine->now_ms);
+		} else if (engine->session.state == STORE_CONNECTED) {
 			rival->sent = true;
-			engine_withdraw(&rival->place, true);
+			outbox_withdraw(&rival->place, true);
 		}
 	}
 }
@@ -170,7 +172,7 @@ void delay_resume(struct lock *lock)
 {
 	take_away(lock->queue.first);
 	take_away(lock->watched);
-	if (lock->orphans_list > lock->lists_done)
+	if (lock->losses.orphans_list > lock->listing.done)
 		lock_list(lock);
 }
 
@@ -185,7 +187,7 @@ void delay_lose_session(struct lock *lock)
 {
 	const struct place *lists[] = {lock->watched, lock->leaving, lock->queue.first};
 	const struct place *place;
-	bool looks = lock->orphans_list != 0;
+	bool looks = lock->losses.orphans_list != 0;
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
 		for (place = lists[i]; place != NULL; place = place->next) {
@@ -193,18 +195,19 @@ void delay_lose_session(struct lock *lock)
 				continue;
 			looks = true;
 			if (!place->foreign)
-				lock->former_session = place->parts.id.session;
+				lock->losses.former_session = place->parts.id.session;
 		}
 	}
 	if (looks)
-		lock->orphans_list = lock->lists_sent + 1;
+		lock->losses.orphans_list = lock->listing.sent + 1;
 }
 
 /* Whether a claim of the former session stands: the service may not know yet that it is over. */
 static bool former_stands(const struct lock *lock, const struct store_entry *entries, size_t count)
 {
-	for (size_t i = 0; i < count && lock->former_session != 0; i++) {
-		if (!entries[i].orphan && entries[i].claim.id.session == lock->former_session)
+	for (size_t i = 0; i < count && lock->losses.former_session != 0; i++) {
+		if (!entries[i].orphan &&
+		    entries[i].claim.id.session == lock->losses.former_session)
 			return true;
 	}
 	return false;
@@ -212,15 +215,15 @@ static bool former_stands(const struct lock *lock, const struct store_entry *ent
 
 void delay_listed(struct lock *lock, int error, const struct store_entry *entries, size_t count)
 {
-	if (lock->orphans_list == 0)
+	if (lock->losses.orphans_list == 0)
 		return;
-	if (error == 0 && lock->orphans_list > lock->lists_done) {
+	if (error == 0 && lock->losses.orphans_list > lock->listing.done) {
 		lock_list(lock); /* that one was sent too early */
 	} else if (error == 0 && !former_stands(lock, entries, count)) {
-		lock->orphans_list = 0;
+		lock->losses.orphans_list = 0;
 	} else {
-		lock->orphans_list = lock->lists_sent + 1;
-		engine_retry_in(lock->engine, LOOK_MS);
+		lock->losses.orphans_list = lock->listing.sent + 1;
+		lock_retry_in(lock->engine, LOOK_MS);
 	}
 }
 

@@ -30,7 +30,31 @@
 #ifndef DLOCKFS_ENGINE_DELAY_H
 #define DLOCKFS_ENGINE_DELAY_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct claim;
+struct lock;
+struct lock_policy;
+struct rival;
+struct store_entry;
+
+/* The marker of a claim in the store. */
+struct marker {
+	bool asked : 1;	  /* perhaps it stands */
+	bool stands : 1;  /* it does */
+	bool marking : 1; /* mark() is under way */
+	bool broken : 1;  /* the claim is LEAVING: it was held, and taken away */
+};
+
+/* Of a lock. */
+struct losses {
+	size_t broken; /* claims that were taken away: nothing is granted before they have left */
+	uint64_t orphans_list;	 /* the list that will show what lost holders have left, once */
+	uint64_t former_session; /* of claim ids: the latest that was lost with a claim of ours that
+				    may leave an orphan; 0: none was */
+};
 
 /* Whether the claim, which nobody is in the way of, can be held: its marker stands, or it needs
  * none. Asks for the marker. */

@@ -42,16 +42,16 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 		return NULL;
 	engine->events = events;
 	engine->context = context;
-	engine->session = STORE_SUSPENDED;
-	engine->session_number = session_seed;
-	engine->doubt_ms = INT64_MIN;
-	engine->moratorium_ms = INT64_MIN;
-	engine->nudged_ms = INT64_MIN;
-	engine->nudge_ms = INT64_MAX;
-	engine->proof_round = 1;
+	engine->session.state = STORE_SUSPENDED;
+	engine->issued.session = session_seed;
+	engine->session.doubt_ms = INT64_MIN;
+	engine->moratorium.until_ms = INT64_MIN;
+	engine->session.silence.nudged_ms = INT64_MIN;
+	engine->session.silence.nudge_ms = INT64_MAX;
+	engine->proofs.round = 1;
 	engine->retry_ms = INT64_MAX;
 	engine->placing_max = PLACING_MAX;
-	engine->proofs_max = STORE_PROOFS_MAX;
+	engine->proofs.max = STORE_PROOFS_MAX;
 	engine->abilities = STORE_HAS_ALL;
 	engine->file_answers = &engine_file_answers;
 	return engine;
@@ -64,7 +64,7 @@ void engine_set_placing_max(struct engine *engine, size_t claims)
 
 void engine_set_proofs_max(struct engine *engine, size_t znodes)
 {
-	engine->proofs_max = znodes;
+	engine->proofs.max = znodes;
 }
 
 void engine_set_store(struct engine *engine, struct store *store)
@@ -89,7 +89,7 @@ void engine_stop(struct engine *engine)
 const struct store_told *engine_end(struct engine *engine)
 {
 	engine_stop(engine);
-	engine_lose_all(engine);
+	session_lose_all(engine);
 	decisions_tell(engine);
 	return decisions_told_all(engine);
 }
@@ -103,20 +103,20 @@ void engine_destroy(struct engine *engine)
 		assert(lock->owners == 0 && lock->records == NULL && lock->tests == NULL);
 		proofs_forget_sent(lock);
 		HASH_DEL(engine->locks, lock);
-		places_free(&lock->unplaced);
-		places_free(&lock->queue.first);
-		places_free(&lock->leaving);
-		places_free(&lock->watched);
-		places_free(&lock->overseers);
+		claim_free_places(&lock->unplaced);
+		claim_free_places(&lock->queue.first);
+		claim_free_places(&lock->leaving);
+		claim_free_places(&lock->watched);
+		claim_free_places(&lock->overseers);
 		engine_unmark(engine, &lock->item);
 		free(lock);
 	}
-	engine_forget_outgoing(engine);
+	outbox_forget(engine);
 	lockfiles_destroy(engine);
 	engine_unmark(engine, &engine->item);
 	free(engine->decisions.list);
 	timers_finish(&engine->timers);
-	timers_finish(&engine->test_timers);
+	timers_finish(&engine->tests.timers);
 	free(engine);
 }
 
@@ -125,7 +125,7 @@ static void retry(struct engine *engine)
 	struct lock *lock, *next;
 	engine->retry_ms = INT64_MAX;
 	HASH_ITER (hh, engine->locks, lock, next) {
-		lock_resume(lock);
+		session_resume_lock(lock);
 	}
 	lockfiles_resume(engine);
 }
@@ -135,20 +135,20 @@ static int result_of_time(const struct wish *wish)
 {
 	const struct lock *lock = wish_lock(wish);
 	bool kept = lock->policy.keep_ms > 0 && rival_of(wish->claim->place.blocker) != NULL;
-	return kept && !wish->waits && lock->engine->session == STORE_CONNECTED ? -EWOULDBLOCK
-										: -ENOLCK;
+	return kept && !wish->waits && lock->engine->session.state == STORE_CONNECTED ? -EWOULDBLOCK
+										      : -ENOLCK;
 }
 
 /* The timers of tests that are due. */
 static void end_tests(struct engine *engine)
 {
 	struct timer *timer;
-	while ((timer = timers_first(&engine->test_timers)) != NULL &&
+	while ((timer = timers_first(&engine->tests.timers)) != NULL &&
 	       timer->due_ms <= engine->now_ms) {
 		struct test *test = (struct test *)((char *)timer - offsetof(struct test, timer));
 		struct lock *lock = test->lock;
 		test_expire(test);
-		lock_finish(lock);
+		settle_lock(lock);
 	}
 }
 
@@ -156,15 +156,15 @@ static void end_tests(struct engine *engine)
 static void end_time(struct wish *wish)
 {
 	if (!grace_expire(wish))
-		wish_refuse(wish, result_of_time(wish));
+		decide_refuse_wish(wish, result_of_time(wish));
 }
 
 /* Whoever holds is told before the log is written, which may take its time. */
 static void give_up_session(struct engine *engine)
 {
 	log_hold();
-	engine_end_session(engine);
-	engine_finish_all(engine);
+	session_fence(engine);
+	settle_all(engine);
 	log_resume();
 }
 
@@ -172,36 +172,36 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 {
 	struct timer *timer;
 	engine->now_ms = now_ms;
-	if (engine->suspended_ms == INT64_MIN)
-		engine_begin_silence(engine);
-	if (engine_lease_is_over(engine))
+	if (engine->session.suspended_ms == INT64_MIN)
+		session_begin_silence(engine);
+	if (session_lease_is_over(engine))
 		give_up_session(engine);
-	engine_end_moratorium(engine);
+	moratorium_end(engine);
 	while ((timer = timers_first(&engine->timers)) != NULL && timer->due_ms <= now_ms) {
 		struct wish *wish = (struct wish *)((char *)timer - offsetof(struct wish, timer));
 		struct lock *lock = wish_lock(wish);
 		end_time(wish);
-		lock_finish(lock);
+		settle_lock(lock);
 	}
 	end_tests(engine);
 	lockfiles_end_time(engine);
 	if (engine->retry_ms <= now_ms) {
 		retry(engine);
-		engine_finish(engine);
+		settle_changed(engine);
 	}
-	engine_beat(engine);
-	engine_touch(engine);
-	engine_mind_silence(engine);
-	engine_finish(engine);
+	session_beat(engine);
+	session_touch(engine);
+	session_mind_silence(engine);
+	settle_changed(engine);
 }
 
 int64_t engine_deadline(const struct engine *engine)
 {
 	const struct timer *timer = timers_first(&engine->timers);
-	const struct timer *test = timers_first(&engine->test_timers);
-	int64_t deadline_ms = engine_lease_deadline(engine);
-	int64_t silence_ms = engine_silence_deadline(engine);
-	if (engine->barred && engine_may_grant(engine))
+	const struct timer *test = timers_first(&engine->tests.timers);
+	int64_t deadline_ms = session_lease_deadline(engine);
+	int64_t silence_ms = session_silence_deadline(engine);
+	if (engine->barred && lock_may_grant(engine))
 		return engine->now_ms;
 	if (silence_ms < deadline_ms)
 		deadline_ms = silence_ms;
@@ -211,10 +211,10 @@ int64_t engine_deadline(const struct engine *engine)
 		deadline_ms = timer->due_ms;
 	if (test != NULL && test->due_ms < deadline_ms)
 		deadline_ms = test->due_ms;
-	int64_t seeking_ms = engine_seeking_deadline(engine);
+	int64_t seeking_ms = seek_deadline(engine);
 	if (seeking_ms < deadline_ms)
 		deadline_ms = seeking_ms;
-	int64_t moratorium_ms = engine_moratorium_deadline(engine);
+	int64_t moratorium_ms = moratorium_deadline(engine);
 	if (moratorium_ms < deadline_ms)
 		deadline_ms = moratorium_ms;
 	int64_t lockfile_ms = lockfiles_deadline(engine);
@@ -224,10 +224,11 @@ int64_t engine_deadline(const struct engine *engine)
 /* Else only something that cannot be undone, or a delay, keeps it. */
 static bool is_in_use(const struct lock *lock)
 {
-	return lock->owners > 0 || lock->unplaced != NULL || lock->own_in_queue > 0;
+	return lock->owners > 0 || lock->unplaced != NULL || lock->in_queue.own > 0;
 }
 
-struct lock *lock_open(struct engine *engine, const char *path, const struct lock_policy *policy)
+struct lock *engine_open_lock(struct engine *engine, const char *path,
+			      const struct lock_policy *policy)
 {
 	struct lock *lock = lock_find(engine, path);
 	size_t length = strlen(path);
@@ -247,7 +248,7 @@ struct lock *lock_open(struct engine *engine, const char *path, const struct loc
 		free(lock);
 		return NULL;
 	}
-	lock->serial = ++engine->serials;
+	lock->serial = ++engine->issued.serials;
 	lock_mark(lock);
 	return lock;
 }
@@ -258,14 +259,14 @@ struct owner *engine_owner_open(struct engine *engine, const char *path,
 	struct owner *owner = calloc(1, sizeof(*owner));
 	if (owner == NULL)
 		return NULL;
-	owner->lock = lock_open(engine, path, policy);
+	owner->lock = engine_open_lock(engine, path, policy);
 	if (owner->lock == NULL) {
 		free(owner);
 		return NULL;
 	}
 	owner->lock->owners++;
 	owner->cookie = cookie;
-	owner->number = engine_next_owner(engine);
+	owner->number = claim_next_owner(engine);
 	return owner;
 }
 
@@ -277,10 +278,10 @@ void engine_owner_close(struct owner *owner)
 	/* Its wishes first: what it releases is not for them. */
 	OWNER_FOREACH_SAFE (owner, wish, next) {
 		if (!wish_is_held(wish))
-			wish_withdraw(wish);
+			decide_withdraw_wish(wish);
 	}
 	OWNER_FOREACH_SAFE (owner, wish, next) {
-		claim_release(wish->claim);
+		handoff_release(wish->claim);
 	}
 	records_forget_file(owner);
 	proofs_forget_file(owner);
@@ -288,7 +289,7 @@ void engine_owner_close(struct owner *owner)
 	engine_unmark(lock->engine, &owner->item);
 	free(owner);
 	lock->owners--;
-	lock_finish(lock);
+	settle_lock(lock);
 }
 
 /* Ends what interrupted calls of the owner left lingering, except a wish that a restarted call with
@@ -307,7 +308,7 @@ static struct wish *take_up_lingering(struct owner *owner, enum lock_kind kind,
 		    wish->uid == caller->uid)
 			found = wish;
 		else
-			wish_withdraw(wish);
+			decide_withdraw_wish(wish);
 	}
 	return found;
 }
@@ -316,7 +317,7 @@ static struct wish *take_up_lingering(struct owner *owner, enum lock_kind kind,
 static struct wish *create_wish(struct owner *owner, enum lock_kind kind, struct range range,
 				bool waits, const struct engine_caller *caller)
 {
-	if (lock_hands_on(owner->lock))
+	if (handoff_applies(owner->lock))
 		return handoff_join(owner, kind, range.mode, waits, caller);
 	struct claim *claim = claim_create_for(owner, kind, range, false, caller);
 	return claim != NULL ? claim->wishes : NULL;
@@ -341,14 +342,14 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 		return -EIO;
 	if (!lock_has_abilities(owner->lock, wanted_abilities(mode, waits))) {
 		decisions_add(engine, DECIDED, cookie, -ENOLCK);
-		engine_finish(engine);
+		settle_changed(engine);
 		return 0;
 	}
 	struct wish *wish = take_up_lingering(owner, kind, mode, waits, caller);
-	struct claim *held = owner_held_but(owner, NULL);
+	struct claim *held = claim_held_but(owner, NULL);
 	bool has = held != NULL && held->place.parts.mode == mode;
 	if (!has && held != NULL)
-		claim_release(held);
+		handoff_release(held);
 	if (has || (!waits && would_wait_here(owner, whole))) {
 		decisions_add(engine, DECIDED, cookie, has ? 0 : -EWOULDBLOCK);
 	} else {
@@ -358,10 +359,10 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 		*ret_wish = wish;
 		if (wish != NULL) {
 			claim_ask(wish, waits, cookie);
-			claim_go_on(wish->claim);
+			handoff_go_on(wish->claim);
 		}
 	}
-	engine_finish(engine);
+	settle_changed(engine);
 	return error;
 }
 
@@ -372,7 +373,7 @@ static bool may_linger(const struct wish *wish)
 	const struct records *records = wish->owner->records;
 	return wish->kind != LOCK_KIND_OPEN && wish->waits &&
 	       wish_lock(wish)->policy.linger_ms > 0 &&
-	       (records == NULL || !process_holds(records->process));
+	       (records == NULL || !records_process_holds(records->process));
 }
 
 void engine_cancel(struct wish *wish)
@@ -383,13 +384,13 @@ void engine_cancel(struct wish *wish)
 	assert(wish->asked);
 	if (may_linger(wish)) {
 		wish->asked = false;
-		engine->waiters--;
+		engine->count.waiters--;
 		wish_set_timer(wish, engine->now_ms + lock->policy.linger_ms);
-		claim_go_on(wish->claim);
+		handoff_go_on(wish->claim);
 	} else {
-		wish_withdraw(wish);
+		decide_withdraw_wish(wish);
 	}
-	lock_finish(lock);
+	settle_lock(lock);
 }
 
 int engine_unlock(struct owner *owner)
@@ -397,35 +398,35 @@ int engine_unlock(struct owner *owner)
 	if (owner->lost)
 		return -EIO;
 	take_up_lingering(owner, LOCK_KIND_FLOCK, CLAIM_SHARED, false, NULL);
-	struct claim *held = owner_held_but(owner, NULL);
+	struct claim *held = claim_held_but(owner, NULL);
 	if (held != NULL)
-		claim_release(held);
-	engine_finish(owner->lock->engine);
+		handoff_release(held);
+	settle_changed(owner->lock->engine);
 	return 0;
 }
 
 bool engine_owner_holds(const struct owner *owner)
 {
-	return owner_held_but(owner, NULL) != NULL;
+	return claim_held_but(owner, NULL) != NULL;
 }
 
 struct engine_counts engine_counts(const struct engine *engine)
 {
 	return (struct engine_counts){
 		.locks = HASH_COUNT(engine->locks),
-		.holders = engine->holders,
-		.waiters = engine->waiters,
-		.kept = engine->kept,
+		.holders = engine->count.holders,
+		.waiters = engine->count.waiters,
+		.kept = engine->count.kept,
 	};
 }
 
 int engine_clear(struct engine *engine, const char *path, const struct lock_policy *policy)
 {
-	struct lock *lock = lock_open(engine, path, policy);
+	struct lock *lock = engine_open_lock(engine, path, policy);
 
 	if (lock == NULL)
 		return -ENOMEM;
-	lock->orphans_list = lock_list_anew(lock);
+	lock->losses.orphans_list = lock_list_anew(lock);
 	return 0;
 }
 
@@ -453,7 +454,7 @@ int engine_lock_range(struct owner *file, uint64_t process, struct range range, 
 		records->pid = caller->pid;
 		owner_mark(&records->owner);
 	}
-	engine_finish(file->lock->engine);
+	settle_changed(file->lock->engine);
 	return error;
 }
 
@@ -466,7 +467,7 @@ int engine_unlock_range(struct owner *file, uint64_t process, struct claim_span 
 	if (records == NULL)
 		return 0;
 	int error = records_unlock_range(records, span);
-	engine_finish(file->lock->engine);
+	settle_changed(file->lock->engine);
 	return error;
 }
 
@@ -478,7 +479,7 @@ void engine_flush(struct owner *file, uint64_t process)
 	records_end(records, NULL);
 	if (records->owner.wishes == NULL)
 		records_free(records);
-	engine_finish(file->lock->engine);
+	settle_changed(file->lock->engine);
 }
 
 int engine_test_range(struct owner *file, uint64_t process, struct range range, void *cookie,
@@ -489,7 +490,7 @@ int engine_test_range(struct owner *file, uint64_t process, struct range range, 
 	int error = test_begin(file, process, range, cookie, ret_test);
 
 	if (error == 0)
-		engine_finish(file->lock->engine);
+		settle_changed(file->lock->engine);
 	return error;
 }
 
@@ -498,7 +499,7 @@ void engine_cancel_test(struct test *test)
 	struct lock *lock = test->lock;
 
 	test_end(test);
-	lock_finish(lock);
+	settle_lock(lock);
 }
 
 int engine_prove(struct owner *file, bool token, void *cookie, struct proof **ret_proof)
@@ -507,7 +508,7 @@ int engine_prove(struct owner *file, bool token, void *cookie, struct proof **re
 		return -ENOLCK;
 	int error = proof_begin(file, token, cookie, ret_proof);
 
-	engine_conclude(file->lock->engine);
+	outbox_conclude(file->lock->engine);
 	return error;
 }
 
@@ -516,6 +517,6 @@ int engine_steer(struct engine *engine, const char *path, const char *name, enum
 {
 	int error = steer_claim(engine, path, name, order, who);
 
-	engine_finish_all(engine);
+	settle_all(engine);
 	return error;
 }

@@ -5,6 +5,7 @@
 #include "engine/grace.h"
 
 #include "engine/queue.h"
+#include "engine/state.h"
 #include "engine/wish.h"
 
 /* What processes on both hosts may have to wait for a processor: at least, and at most. */
@@ -33,7 +34,7 @@ int64_t grace_end_ms(const struct lock *lock, int64_t asked_ms, const struct riv
 static bool is_to_be_read(const struct rival *rival)
 {
 	return rival != NULL && rival->known == KNOWN_NOT && !rival->orphan &&
-	       rival->place.lock->engine->session == STORE_CONNECTED;
+	       rival->place.lock->engine->session.state == STORE_CONNECTED;
 }
 
 void grace_begin(struct claim *claim, const struct rival *rival)

@@ -22,7 +22,21 @@
 #ifndef DLOCKFS_ENGINE_GRACE_H
 #define DLOCKFS_ENGINE_GRACE_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct claim;
+struct lock;
+struct rival;
+struct wish;
+
+/* Of a wish. */
+enum grace {
+	GRACE_NONE,  /* not yet */
+	GRACE_READS, /* how long it takes is to be read from the blocker */
+	GRACE_RUNS,
+	GRACE_OVER,
+};
 
 /* The claim, of a call that does not wait, is blocked, by the rival or (NULL) by one of this host.
  * Begins its grace, unless it had one. */

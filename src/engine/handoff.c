@@ -39,12 +39,13 @@
 #include "engine/outbox.h"
 #include "engine/queue.h"
 #include "engine/save.h"
+#include "engine/state.h"
 #include "engine/wish.h"
 
-bool lock_hands_on(const struct lock *lock)
+bool handoff_applies(const struct lock *lock)
 {
 	return (lock->policy.handoff > 0 || lock->policy.keep_ms > 0) && lock->records == NULL &&
-	       lock->records_in_queue == 0;
+	       lock->in_queue.records == 0;
 }
 
 /* Whether another host's claim waits behind this one for it, as far as is known. Where claims are
@@ -52,9 +53,9 @@ bool lock_hands_on(const struct lock *lock)
 static bool is_wanted(const struct claim *claim)
 {
 	const struct rival *behind;
-	if (claim->place.lock->worn)
+	if (claim->place.lock->numbers.worn)
 		return true;
-	if (claim->place.lock->foreign_in_queue == 0)
+	if (claim->place.lock->in_queue.foreign == 0)
 		return false;
 	RIVALS_FOREACH (claim->place.next, behind) {
 		if (claims_conflict(&behind->place, &claim->place))
@@ -67,7 +68,7 @@ static bool is_wanted(const struct claim *claim)
 static bool is_awaited(const struct claim *claim)
 {
 	const struct handoff *handoff;
-	DL_FOREACH (claim->place.lock->handoffs, handoff) {
+	DL_FOREACH (claim->place.lock->handoffs.waiting, handoff) {
 		if (claims_conflict(&handoff->claim->place, &claim->place))
 			return true;
 	}
@@ -88,7 +89,7 @@ static void hold(struct claim *claim)
 	struct claim *former;
 
 	claim_hold(claim);
-	former = owner_held_but(wish->owner, claim);
+	former = claim_held_but(wish->owner, claim);
 	/* Two threads may ask through one open file at once: the later grant converts the lock. */
 	if (former != NULL) {
 		claim_disband(former); /* this one may stand behind it: it must not go on */
@@ -124,7 +125,7 @@ static void judge_behind(const struct claim *claim)
 	}
 }
 
-void claim_give(struct claim *claim, struct wish *wish)
+void handoff_give(struct claim *claim, struct wish *wish)
 {
 	struct engine *engine = claim->place.lock->engine;
 	struct handoff *handoff = claim->handoff;
@@ -133,7 +134,7 @@ void claim_give(struct claim *claim, struct wish *wish)
 
 	wish_lead(wish);
 	if (former != NULL) {
-		engine->kept--;
+		engine->count.kept--;
 		wish_free(former);
 	}
 	hold(claim);
@@ -172,7 +173,7 @@ static void hand_on(struct claim *claim)
 	struct engine *engine = lock->engine;
 	struct wish *next = claim_first_asked(claim);
 	bool wanted = is_wanted(claim);
-	bool usable = lock_hands_on(lock) && !is_spent(claim, wanted);
+	bool usable = handoff_applies(lock) && !is_spent(claim, wanted);
 	int64_t keep_ms = lock->policy.keep_ms;
 
 	if (claim->wishes->next != NULL && keep_ms < lock->policy.linger_ms)
@@ -180,8 +181,8 @@ static void hand_on(struct claim *claim)
 	if (next != NULL && usable) {
 		/* Until it may be given to the caller, it does not go when its time is over. */
 		wish_clear_timer(claim->wishes);
-		if (engine_try_grant(engine))
-			claim_give(claim, next);
+		if (lock_try_grant(engine))
+			handoff_give(claim, next);
 	} else if (next == NULL && usable && !wanted && !is_awaited(claim) && keep_ms > 0 &&
 		   !engine->stopping) {
 		keep(claim, keep_ms);
@@ -224,7 +225,7 @@ static void note_contention(struct claim *claim)
 /* Asks to be told when another host queues, if that matters and was not done. */
 static void attend(struct lock *lock)
 {
-	if (handoffs_want_attention(lock))
+	if (lock_wants_attention(lock))
 		lock_list(lock);
 }
 
@@ -242,7 +243,7 @@ static void go_on(struct claim *claim)
 		change_asker(claim);
 }
 
-void claim_go_on(struct claim *claim)
+void handoff_go_on(struct claim *claim)
 {
 	struct lock *lock = claim->place.lock;
 
@@ -253,21 +254,21 @@ void claim_go_on(struct claim *claim)
 void handoffs_settle(struct lock *lock)
 {
 	struct handoff *handoff, *next;
-	DL_FOREACH_SAFE (lock->held_handoffs, handoff, next) {
+	DL_FOREACH_SAFE (lock->handoffs.held, handoff, next) {
 		go_on(handoff->claim);
 	}
 	attend(lock);
 }
 
-void claim_release(struct claim *claim)
+void handoff_release(struct claim *claim)
 {
-	if (claim->handoff == NULL || !lock_hands_on(claim->place.lock) || claim->revoked) {
+	if (claim->handoff == NULL || !handoff_applies(claim->place.lock) || claim->revoked) {
 		claim_disband(claim);
 		coverage_pass_on(claim);
 		return;
 	}
 	claim_keep(claim);
-	claim_go_on(claim);
+	handoff_go_on(claim);
 }
 
 /* Whether somebody came after the wishes of the claim: with a claim of their own, or as one of them
@@ -288,8 +289,9 @@ static struct claim *find(const struct lock *lock, enum claim_mode mode, bool wa
 			  const struct engine_caller *caller)
 {
 	const struct handoff *handoff;
-	const struct handoff *last = lock->handoffs != NULL ? lock->handoffs : lock->held_handoffs;
-	DL_FOREACH (lock->held_handoffs, handoff) {
+	const struct handoff *last =
+		lock->handoffs.waiting != NULL ? lock->handoffs.waiting : lock->handoffs.held;
+	DL_FOREACH (lock->handoffs.held, handoff) {
 		struct claim *claim = handoff->claim;
 		if (claim_is_kept(claim) && claim->wishes->next == NULL && !is_awaited(claim) &&
 		    claim->place.parts.mode == mode && claim->wishes->uid == caller->uid)

@@ -5,10 +5,31 @@
 #ifndef DLOCKFS_ENGINE_HANDOFF_H
 #define DLOCKFS_ENGINE_HANDOFF_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+
+#include "engine/engine.h"
+
+struct claim;
+struct lock;
+
+/* What a claim that is handed on from wish to wish needs for that. */
+struct handoff {
+	struct claim *claim;
+	struct handoff *prev, *next; /* in lock->handoffs, or lock->held_handoffs */
+	uint64_t number;	     /* by which saved wishes name their claim */
+	int64_t passed;		     /* how often it was handed on while another host waited */
+	const struct owner *asker;   /* whose it is while it is WAITING; only to be compared */
+	bool contended;		     /* another host waits for it, as far as is known */
+};
+
+/* Of a lock. */
+struct handoffs {
+	struct handoff *waiting; /* of claims not HELD, in the order of asking */
+	struct handoff *held;
+};
 
 /* Whether claims of flock and open are handed on from one wish to the next. */
-bool lock_hands_on(const struct lock *lock);
+bool handoff_applies(const struct lock *lock);
 
 /* The wish of a caller of flock or open, which does not ask yet: of a claim that is handed on, or
  * of a new one. NULL: out of memory. */
@@ -16,15 +37,15 @@ struct wish *handoff_join(struct owner *owner, enum lock_kind kind, enum claim_m
 			  bool waits, const struct engine_caller *caller);
 
 /* The claim, of flock or open, is granted to the wish, one of its own. */
-void claim_give(struct claim *claim, struct wish *wish);
+void handoff_give(struct claim *claim, struct wish *wish);
 
 /* The holder of a flock or an open releases it: the claim goes to its next wish, is kept, goes to a
  * process whose record locks it covers, or is withdrawn. */
-void claim_release(struct claim *claim);
+void handoff_release(struct claim *claim);
 
 /* The wishes of the claim have changed, or what surrounds it has: it is withdrawn where nobody
  * needs it, and handed on where nobody holds by it. */
-void claim_go_on(struct claim *claim);
+void handoff_go_on(struct claim *claim);
 
 /* The same for all claims of the lock that are held and handed on: the queue is known better, or
  * the session. */

@@ -57,7 +57,7 @@ static void place_failed(struct claim *claim, int error)
 	if (lock_may_log(lock, "claim", error))
 		log_lock_error(lock->path, "the store refuses the claim: %s", strerror(-error));
 	claim_set_state(claim, CLAIM_WANTED); /* it stands nowhere: nothing to withdraw */
-	claim_refuse(claim, error == -ENOMEM ? -ENOMEM : -ENOLCK);
+	decide_refuse(claim, error == -ENOMEM ? -ENOMEM : -ENOLCK);
 }
 
 /* Those that had to wait until fewer are under way. */
@@ -77,7 +77,7 @@ static void place_next(struct lock *lock)
 static void place_held_back(struct lock *lock, bool were_worn)
 {
 	struct claim *claim, *next;
-	if (lock->worn || !were_worn)
+	if (lock->numbers.worn || !were_worn)
 		return;
 	CLAIMS_FOREACH_SAFE (lock->unplaced, claim, next) {
 		claim_place(claim);
@@ -89,10 +89,10 @@ static void place_held_back(struct lock *lock, bool were_worn)
 static void note_attention(struct claim *claim, bool is_listed)
 {
 	struct lock *lock = claim->place.lock;
-	if (lock->attender != claim)
+	if (lock->attention.claim != claim)
 		return;
-	lock->attender = NULL;
-	lock->attended = lock->unchanged = is_listed;
+	lock->attention.claim = NULL;
+	lock->attention.expected = lock->attention.unchanged = is_listed;
 }
 
 static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
@@ -101,14 +101,14 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	struct engine *engine = context;
 	struct claim *claim = tag;
 	struct lock *lock = claim->place.lock;
-	bool were_worn = lock->worn;
+	bool were_worn = lock->numbers.worn;
 
-	lock->placing_with_list -= claim->sent;
+	lock->placing.with_list -= claim->sent;
 	note_attention(claim, error == 0 && entries != NULL);
 	if (error != 0) {
 		place_failed(claim, error);
 	} else {
-		engine_acknowledged(engine, claim->sent_ms);
+		session_acknowledged(engine, claim->sent_ms);
 		take_place(claim, name, order);
 		numbers_note(lock, order);
 		bool stale = entries == NULL && claim_needs_news(claim);
@@ -124,17 +124,18 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 		if (claim->wishes == NULL)
 			claim_withdraw(claim);
 		if (entries != NULL) {
-			queue_merge(lock, entries, count);
-			lock->duel = count == 2 && lock->foreign_in_queue == 1;
+			merge_queue(lock, entries, count);
+			lock->attention.duel = count == 2 && lock->in_queue.foreign == 1;
 		} else if (!adjacent) {
 			lock_list(lock);
 		}
 		handoffs_settle(lock);
 	}
-	lock->placing--; /* not before: who asks meanwhile comes behind those that had to wait */
+	lock->placing
+		.count--; /* not before: who asks meanwhile comes behind those that had to wait */
 	place_next(lock);
 	place_held_back(lock, were_worn);
-	lock_finish(lock);
+	settle_lock(lock);
 }
 
 /* A synced list tells of every claim whose place() was answered ambiguously: those that it does not
@@ -162,12 +163,13 @@ static void refresh(struct lock *lock)
 {
 	struct claim *claim;
 	CLAIMS_FOREACH (lock->queue.first, claim) {
-		if (claim_cycle_list(claim) > 0 && claim_cycle_list(claim) <= lock->lists_done)
+		if (coverage_cycle_list(claim) > 0 &&
+		    coverage_cycle_list(claim) <= lock->listing.done)
 			queue_judge(claim);
 		/* What the lock was not sure of. */
 		if (claim->state == CLAIM_WAITING && claim->place.blocker == NULL)
 			queue_judge(claim);
-		if (claim->list_wanted == 0 || claim->list_wanted > lock->lists_done)
+		if (claim->list_wanted == 0 || claim->list_wanted > lock->listing.done)
 			continue;
 		claim->list_wanted = 0;
 		claim->fresh = !claim->data.amended && !claim->data.amending;
@@ -180,7 +182,7 @@ static void refuse_held_back(struct lock *lock, const struct store_entry *entrie
 {
 	struct claim *claim;
 	while ((claim = numbers_find_refused(lock, entries, count)) != NULL)
-		claim_refuse_hasty(claim);
+		decide_refuse_hasty(claim);
 	numbers_look_later(lock);
 }
 
@@ -190,34 +192,34 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	struct engine *engine = context;
 	struct lock *lock = tag;
 
-	lock->listing = false;
-	if (error != 0 && lock->attending)
-		lock->attended = false;
+	lock->listing.under_way = false;
+	if (error != 0 && lock->attention.asked)
+		lock->attention.expected = false;
 	if (error != 0) {
-		if (lock_needs_list(lock))
+		if (session_needs_list(lock))
 			lock_retry_after(lock, "list of claims", error);
 	} else {
-		bool were_worn = lock->worn;
-		lock->lists_done = lock->lists_sent;
-		queue_merge(lock, entries, count);
-		if (lock->synced) {
-			lock->taken_over = false;
+		bool were_worn = lock->numbers.worn;
+		lock->listing.done = lock->listing.sent;
+		merge_queue(lock, entries, count);
+		if (lock->listing.synced) {
+			lock->doubts.taken_over = false;
 			resolve_uncertain(lock);
 		}
 		refresh(lock);
 		place_held_back(lock, were_worn);
-		if (lock->worn)
+		if (lock->numbers.worn)
 			refuse_held_back(lock, entries, count);
-		if (lock->missing)
-			engine_hurry_beat(engine); /* there may be more of them */
-		lock->missing = false;
+		if (lock->doubts.missing)
+			session_hurry_beat(engine); /* there may be more of them */
+		lock->doubts.missing = false;
 		handoffs_settle(lock);
-		if (lock_needs_list(lock))
+		if (session_needs_list(lock))
 			lock_list(lock);
 	}
 	delay_listed(lock, error, entries, count);
 	proofs_resume(lock);
-	lock_finish(lock);
+	settle_lock(lock);
 }
 
 /* Claims that wait are to be shown to stand in another way. */
@@ -225,8 +227,8 @@ static void end_attention(struct lock *lock)
 {
 	struct claim *claim;
 
-	lock->attended = lock->unchanged = false;
-	lock->attender = NULL;
+	lock->attention.expected = lock->attention.unchanged = false;
+	lock->attention.claim = NULL;
 	CLAIMS_FOREACH (lock->queue.first, claim) {
 		if (claim->state == CLAIM_WAITING && claim->rivaled && !claim->overseen)
 			queue_judge(claim);
@@ -238,9 +240,9 @@ static void on_changed(void *context, void *tag)
 	struct lock *lock = tag;
 
 	end_attention(lock);
-	if (handoffs_want_attention(lock))
+	if (lock_wants_attention(lock))
 		lock_list(lock);
-	lock_finish(lock);
+	settle_lock(lock);
 }
 
 static void on_marked(void *context, void *tag, int error)
@@ -252,7 +254,7 @@ static void on_marked(void *context, void *tag, int error)
 	/* This was about its former place, and kept it. */
 	if (claim->state == CLAIM_WANTED && claim->wishes == NULL)
 		claim_withdraw(claim);
-	lock_finish(lock);
+	settle_lock(lock);
 }
 
 /* Whether a rival stands in no queue. */
@@ -276,7 +278,7 @@ static void note_read(struct rival *rival, const char *text, uint32_t version)
 
 	rival_forget_data(rival);
 	if (rival->overseer) {
-		overseer_read(rival, text, version);
+		steer_watch_read(rival, text, version);
 		return;
 	}
 	if (text == NULL) {
@@ -288,7 +290,7 @@ static void note_read(struct rival *rival, const char *text, uint32_t version)
 		log_lock_error(lock->path, "out of memory to read claim %s", rival->name);
 		return; /* it covers what its name says, until it says something else */
 	}
-	lock->read_since = true;
+	lock->listing.read_since = true;
 	queue_weaken(&rival->place);
 	queue_look_for_cycles(lock);
 }
@@ -317,7 +319,7 @@ static void on_read(void *context, void *tag, const char *text, uint32_t version
 	struct lock *lock = rival->place.lock;
 
 	note_read(rival, text, version);
-	lock_finish(lock);
+	settle_lock(lock);
 }
 
 /* What was to make a rival queue again is written, or is not. */
@@ -376,7 +378,7 @@ static void on_amended(void *context, void *tag, int error)
 		sent_back(rival_of(place), error);
 	else
 		note_amended(claim_of(place), error);
-	lock_finish(lock);
+	settle_lock(lock);
 }
 
 /* Who has Curator's write lock can turn it into a read lock, from version 5.5 on: a claim that is
@@ -431,14 +433,14 @@ static void on_watched(void *context, void *tag, int error)
 	if (error == -EOWNERDEAD)
 		error = 0;
 	if (rival->overseer) {
-		overseer_end(rival, error);
+		steer_watch_ended(rival, error);
 	} else if (is_aside(rival)) {
 		if (!rival->amending)
 			free_aside(rival);
 		queue_judge_all(lock);
 	} else if (error == 0 || error == -ENXIO) {
 		if (error == 0 && may_be_downgraded(rival))
-			lock->list_wanted = lock_list_anew(lock);
+			lock->listing.wanted = lock_list_anew(lock);
 		delay_look(lock);
 		end_rival(rival);
 	} else if (rival->place.blocked != NULL || rival->place.parts.record) {
@@ -446,7 +448,7 @@ static void on_watched(void *context, void *tag, int error)
 			take_for_claim(rival);
 		lock_retry_after(lock, "watch of the claim in front", error);
 	}
-	lock_finish(lock);
+	settle_lock(lock);
 }
 
 /* An orphan is taken away, or not yet. */
@@ -470,7 +472,7 @@ static void note_withdrawn(struct claim *claim, int error)
 		lock_retry_after(lock, "withdrawal of a claim", error);
 		return;
 	}
-	engine_acknowledged(lock->engine, claim->sent_ms);
+	session_acknowledged(lock->engine, claim->sent_ms);
 	delay_broken(claim);
 	DL_DELETE(lock->leaving, &claim->place);
 	claim_free(claim);
@@ -485,7 +487,7 @@ static void on_withdrawn(void *context, void *tag, int error)
 		orphan_withdrawn(rival_of(place), error);
 	else
 		note_withdrawn(claim_of(place), error);
-	lock_finish(lock);
+	settle_lock(lock);
 }
 
 static void on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)
@@ -494,15 +496,15 @@ static void on_proved(void *context, void *tag, int error, const char *missing, 
 	struct proof *proof = tag;
 
 	if (proof == NULL) {
-		engine_beaten(engine, error, missing);
-		engine_finish(engine);
+		session_beaten(engine, error, missing);
+		settle_changed(engine);
 		return;
 	}
 	struct lock *lock = proof->lock;
 	if (error == 0 || error == -ENOENT || error == -EACCES || error == -ESTALE)
-		engine_acknowledged(engine, proof->sent_ms);
+		session_acknowledged(engine, proof->sent_ms);
 	proof_note_answer(proof, error, stamp);
-	lock_finish(lock);
+	settle_lock(lock);
 }
 
 /* Whoever holds is told of a loss before the log is written, which may take its time. */
@@ -510,13 +512,13 @@ static void on_session(void *context, enum store_session session, int64_t timeou
 {
 	log_hold();
 	session_changed(context, session, timeout_ms);
-	engine_finish_all(context);
+	settle_all(context);
 	log_resume();
 }
 
 static void on_moratorium(void *context, enum store_moratorium why, int64_t until_ms)
 {
-	engine_begin_moratorium(context, why, until_ms);
+	moratorium_begin(context, why, until_ms);
 }
 
 static void on_renewed(void *context)
@@ -526,7 +528,7 @@ static void on_renewed(void *context)
 
 static void on_touched(void *context)
 {
-	engine_finish(context);
+	settle_changed(context);
 }
 
 const struct store_events engine_store_events = {

@@ -39,8 +39,8 @@ static bool goes_before(const struct claim *claim, const struct place *place)
 	const struct claim *front = claim_of(place);
 	const struct rival *rival = rival_of(place);
 	if (claim->state == CLAIM_HELD && rival != NULL)
-		return place_has_precedence(&claim->place, place) || place->requeue ||
-		       (place->lock->records_in_queue > 0 &&
+		return precedence_has(&claim->place, place) || place->requeue ||
+		       (place->lock->in_queue.records > 0 &&
 			(rival->known < KNOWN || rival->orphan));
 	if (claim->state == CLAIM_HELD && claim_coverage(claim) == NULL &&
 	    owners_same_side(claim_owner(claim), claim_side(front)))
@@ -49,7 +49,7 @@ static bool goes_before(const struct claim *claim, const struct place *place)
 		return true;
 	if (claim->state == CLAIM_HELD && front->state == CLAIM_HELD)
 		return claim_was_handed_over(front);
-	return claim_passes(claim, place);
+	return queue_passes(claim, place);
 }
 
 /* What may be no claim can come with any number; whoever stands behind it then looks at it when it
@@ -64,7 +64,7 @@ static bool may_have_come(const struct claim *claim, const struct place *front)
 static const struct place *find_precedent(const struct claim *claim)
 {
 	const struct place *behind = claim->place.next;
-	while (behind != NULL && !claim_is_behind(claim, behind))
+	while (behind != NULL && !queue_is_behind(claim, behind))
 		behind = behind->next;
 	return behind;
 }
@@ -73,7 +73,8 @@ static void check_rival(const struct rival *rival)
 {
 	const struct engine *engine = rival->place.lock->engine;
 	require_place(rival->place.blocked == NULL || rival->sent ||
-			      engine->session != STORE_CONNECTED || engine->retry_ms != INT64_MAX,
+			      engine->session.state != STORE_CONNECTED ||
+			      engine->retry_ms != INT64_MAX,
 		      &rival->place, "a rival that blocks is watched");
 }
 
@@ -103,7 +104,7 @@ static void check_queue_claim(const struct claim *claim)
 	case CLAIM_HELD:
 		require(blocker == NULL, claim, "a holder has nobody in front who conflicts");
 		require(claim_is_kept(claim) || claim->wishes->owner->records != NULL ||
-				owner_held_but(claim->wishes->owner, claim) == NULL,
+				claim_held_but(claim->wishes->owner, claim) == NULL,
 			claim, "an open file holds the whole file once");
 		break;
 	case CLAIM_WAITING:
@@ -118,7 +119,7 @@ static void check_queue_claim(const struct claim *claim)
 				claim->marker.marking || lock_has_ends_to_hear(claim->place.lock) ||
 				claim->place.lock->engine->retry_ms != INT64_MAX ||
 				claim->place.lock->engine->barred || /* it is due at once */
-				!engine_may_grant(claim->place.lock->engine),
+				!lock_may_grant(claim->place.lock->engine),
 			claim, "nobody who could be granted waits");
 		require(claim->wishes != NULL, claim, "a waiter has a wish");
 		require(claim->place.lock->known, claim, "the queue in front of a waiter is known");
@@ -160,7 +161,7 @@ static void check_wishes(const struct claim *claim, struct books *books)
 	if (claim->state != CLAIM_HELD || !claim_is_kept(claim))
 		return;
 	require(claim->handoff != NULL, claim, "what is kept is handed on");
-	require(asked == 0 || !engine_may_grant(lock->engine), claim,
+	require(asked == 0 || !lock_may_grant(lock->engine), claim,
 		"nobody waits for what nobody uses");
 	require(claim->wishes->timer.place != 0 || asked > 0, claim,
 		"what nobody uses is kept for a time");
@@ -169,12 +170,12 @@ static void check_wishes(const struct claim *claim, struct books *books)
 static void check_handoffs(const struct lock *lock)
 {
 	const struct handoff *handoff;
-	DL_FOREACH (lock->handoffs, handoff) {
+	DL_FOREACH (lock->handoffs.waiting, handoff) {
 		require(handoff->claim->handoff == handoff && handoff->claim->state != CLAIM_HELD &&
 				handoff->claim->wishes != NULL,
 			handoff->claim, "a claim that is handed on is in the list of its state");
 	}
-	DL_FOREACH (lock->held_handoffs, handoff) {
+	DL_FOREACH (lock->handoffs.held, handoff) {
 		require(handoff->claim->handoff == handoff && handoff->claim->state == CLAIM_HELD,
 			handoff->claim, "a claim that is handed on is in the list of its state");
 	}
@@ -203,7 +204,7 @@ static void check_lock(const struct lock *lock, struct books *books)
 	}
 	books->claims += own;
 	if (lock->queue.first != NULL)
-		require_place(own + lock->tests_count == lock->own_in_queue, lock->queue.first,
+		require_place(own + lock->in_queue.tests == lock->in_queue.own, lock->queue.first,
 			      "own claims are counted");
 	CLAIMS_FOREACH (lock->unplaced, claim) {
 		placing += claim->state == CLAIM_PLACING;
@@ -211,28 +212,28 @@ static void check_lock(const struct lock *lock, struct books *books)
 				claim->state == CLAIM_UNCERTAIN,
 			claim, "is in the list of its state");
 		require(claim->state != CLAIM_WANTED || claim->wishes == NULL ||
-				lock->engine->session != STORE_CONNECTED ||
-				lock->placing == lock->engine->placing_max || lock->put_off ||
-				lock->worn,
+				lock->engine->session.state != STORE_CONNECTED ||
+				lock->placing.count == lock->engine->placing_max ||
+				lock->numbers.put_off || lock->numbers.worn,
 			claim, "is sent as soon as it may be");
 		check_wishes(claim, books);
 		books->claims += 1;
 	}
 	if (lock->unplaced != NULL)
-		require(placing == lock->placing, claim_of(lock->unplaced),
+		require(placing == lock->placing.count, claim_of(lock->unplaced),
 			"those under way are counted");
 	check_handoffs(lock);
 	CLAIMS_FOREACH (lock->leaving, claim) {
 		require(claim->state == CLAIM_LEAVING && claim->wishes == NULL &&
 				claim->handoff == NULL,
 			claim, "nobody waits for a claim that leaves");
-		require(claim->sent || lock->engine->session != STORE_CONNECTED ||
+		require(claim->sent || lock->engine->session.state != STORE_CONNECTED ||
 				lock->engine->retry_ms != INT64_MAX,
 			claim, "a withdrawal is under way or will be");
 		books->claims += 1;
 	}
-	books->waiters += lock->tests_count;
-	books->tests += lock->tests_count;
+	books->waiters += lock->in_queue.tests;
+	books->tests += lock->in_queue.tests;
 	RIVALS_FOREACH (lock->watched, rival) {
 		require_place((rival->sent || rival->amending || rival->orphan) && !rival->overseer,
 			      &rival->place,
@@ -290,12 +291,12 @@ static void check_alteration(const struct alteration *alteration)
 	const struct engine *engine = alteration->engine;
 	const char *path = alteration->count > 0 ? alteration->steps[0].turn->path : "";
 	bool first = has_turn(alteration);
-	bool idle = engine->session != STORE_CONNECTED || engine->retry_ms != INT64_MAX;
+	bool idle = engine->session.state != STORE_CONNECTED || engine->retry_ms != INT64_MAX;
 
 	require_file(!alteration->asked || (!alteration->undoing && !alteration->former), path,
 		     "what is undone, or another process's, has no caller");
 	require_file(alteration->ask == NULL || (alteration->ask->alteration == alteration &&
-						 engine->session != STORE_LOST),
+						 engine->session.state != STORE_LOST),
 		     path, "an alteration knows its question");
 	switch (alteration->state) {
 	case ALTERATION_WANTED:
@@ -313,7 +314,7 @@ static void check_alteration(const struct alteration *alteration)
 	case ALTERATION_BARRED:
 		require_file(alteration->former || idle ||
 				     (alteration->error == 0 &&
-				      (engine->barred || !engine_may_grant(engine))),
+				      (engine->barred || !lock_may_grant(engine))),
 			     path, "what is done is told as soon as it may be");
 		break;
 	}
@@ -332,11 +333,11 @@ static void check_lockfiles(const struct engine *engine)
 	}
 	require_file(count == engine->alterations_count &&
 			     (!engine->turns_changed || engine->retry_ms != INT64_MAX ||
-			      engine->session != STORE_CONNECTED),
+			      engine->session.state != STORE_CONNECTED),
 		     "", "alterations are counted, and have their turns");
 	require_file(count > 0 || engine->turns == NULL, "", "nothing else has a turn");
 	for (file = engine->lockfiles; file != NULL; file = file->hh.next) {
-		require_file(engine->session != STORE_LOST, file->path,
+		require_file(engine->session.state != STORE_LOST, file->path,
 			     "a file ends with its session");
 		require_file(file->ask == NULL || file->ask->file == file, file->path,
 			     "a file knows who looks for it");
@@ -349,7 +350,7 @@ static void check_lockfiles(const struct engine *engine)
 			file->path, "a file is watched, or is to be");
 	}
 	DL_FOREACH (engine->file_reads, read) {
-		require_file(read->ask != NULL || engine->session != STORE_CONNECTED ||
+		require_file(read->ask != NULL || engine->session.state != STORE_CONNECTED ||
 				     engine->retry_ms != INT64_MAX,
 			     read->path, "a read is sent as soon as it may be");
 	}
@@ -362,16 +363,17 @@ void engine_check_invariants(const struct engine *engine)
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
 		check_lock(lock, &books);
 	check_lockfiles(engine);
-	if (books.holders != engine->holders || books.kept != engine->kept ||
-	    books.waiters != engine->waiters || books.claims != engine->claims ||
-	    books.wishes != engine->wishes || books.tests != engine->tests ||
+	if (books.holders != engine->count.holders || books.kept != engine->count.kept ||
+	    books.waiters != engine->count.waiters || books.claims != engine->count.claims ||
+	    books.wishes != engine->count.wishes || books.tests != engine->tests.count ||
 	    engine->changed != NULL) {
 		fprintf(stderr,
 			"engine: counts %zu/%zu holders, %zu/%zu kept, %zu/%zu waiters, %zu/%zu "
 			"claims, %zu/%zu wishes, %zu/%zu tests, settled %d\n",
-			books.holders, engine->holders, books.kept, engine->kept, books.waiters,
-			engine->waiters, books.claims, engine->claims, books.wishes, engine->wishes,
-			books.tests, engine->tests, engine->changed == NULL);
+			books.holders, engine->count.holders, books.kept, engine->count.kept,
+			books.waiters, engine->count.waiters, books.claims, engine->count.claims,
+			books.wishes, engine->count.wishes, books.tests, engine->tests.count,
+			engine->changed == NULL);
 		abort();
 	}
 }

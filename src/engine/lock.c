@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists that a lock asks the store for, what is to be tried again, and answers to proofs. Loop
- * thread only.
+ * Lists that a lock asks the store for, and what is to be tried again. Loop thread only.
  */
 #include "engine/lock.h"
 
@@ -10,29 +9,29 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/decisions.h"
 #include "engine/moratorium.h"
 #include "engine/outbox.h"
 #include "engine/save.h"
+#include "engine/state.h"
 
-void engine_retry_in(struct engine *engine, int64_t delay_ms)
+void lock_retry_in(struct engine *engine, int64_t delay_ms)
 {
 	if (engine->now_ms + delay_ms < engine->retry_ms)
 		engine->retry_ms = engine->now_ms + delay_ms;
 }
 
-bool engine_may_grant(const struct engine *engine)
+bool lock_may_grant(const struct engine *engine)
 {
-	const struct store_lease lease = engine_lease(engine);
-	if (engine->stopping || engine->session != STORE_CONNECTED || lease.doubtful ||
-	    engine_in_moratorium(engine))
+	const struct store_lease lease = outbox_lease(engine);
+	if (engine->stopping || engine->session.state != STORE_CONNECTED || lease.doubtful ||
+	    moratorium_lasts(engine))
 		return false;
 	return engine_holds(engine) ? engine->now_ms < lease.end_ms : lease.grants;
 }
 
-bool engine_try_grant(struct engine *engine)
+bool lock_try_grant(struct engine *engine)
 {
-	bool may = engine_may_grant(engine);
+	bool may = lock_may_grant(engine);
 	engine->barred |= !may;
 	return may;
 }
@@ -59,20 +58,20 @@ bool lock_has_abilities(const struct lock *lock, unsigned abilities)
 void lock_retry_after(struct lock *lock, const char *what, int error)
 {
 	if (error == -ECONNRESET) {
-		engine_retry_in(lock->engine, RETRY_SOON_MS);
+		lock_retry_in(lock->engine, RETRY_SOON_MS);
 		return;
 	}
 	if (lock_may_log(lock, what, error))
 		log_lock_error(lock->path, "%s: %s; trying again", what, strerror(-error));
-	engine_retry_in(lock->engine, RETRY_LATER_MS);
+	lock_retry_in(lock->engine, RETRY_LATER_MS);
 }
 
-bool handoffs_want_attention(const struct lock *lock)
+bool lock_wants_attention(const struct lock *lock)
 {
 	const struct handoff *handoff;
-	if (lock->attended)
+	if (lock->attention.expected)
 		return false;
-	DL_FOREACH (lock->held_handoffs, handoff) {
+	DL_FOREACH (lock->handoffs.held, handoff) {
 		const struct claim *claim = handoff->claim;
 		/* With others of this host behind it, it will not be kept. */
 		bool may_be_kept = lock->policy.keep_ms > 0 && claim->place.blocked == NULL;
@@ -95,30 +94,31 @@ bool lock_has_uncertain(const struct lock *lock)
 void lock_list(struct lock *lock)
 {
 	struct engine *engine = lock->engine;
-	if (lock->listing || engine->session != STORE_CONNECTED)
+	if (lock->listing.under_way || engine->session.state != STORE_CONNECTED)
 		return;
-	lock->listing = true;
-	lock->read_since = false;
+	lock->listing.under_way = true;
+	lock->listing.read_since = false;
 	/* To look for a claim after the connection broke takes a server that is not behind.
 	 * Everything else that a list is for comes after something that this session was told; but
 	 * the client of a process that took over was told nothing yet. */
-	lock->synced = lock->taken_over || lock_has_uncertain(lock) || lock->tests != NULL;
-	lock->lists_sent++;
-	lock->attending = handoffs_want_attention(lock);
-	lock->attended |= lock->attending;
-	engine_list(lock, lock->synced, lock->attending);
+	lock->listing.synced =
+		lock->doubts.taken_over || lock_has_uncertain(lock) || lock->tests != NULL;
+	lock->listing.sent++;
+	lock->attention.asked = lock_wants_attention(lock);
+	lock->attention.expected |= lock->attention.asked;
+	outbox_list(lock, lock->listing.synced, lock->attention.asked);
 }
 
 uint64_t lock_list_anew(struct lock *lock)
 {
-	uint64_t number = lock->lists_sent + 1;
+	uint64_t number = lock->listing.sent + 1;
 	lock_list(lock);
 	return number;
 }
 
 bool lock_is_sure(const struct lock *lock)
 {
-	return lock->list_wanted <= lock->lists_done && lock->broken == 0;
+	return lock->listing.wanted <= lock->listing.done && lock->losses.broken == 0;
 }
 
 /* In parts of the session's timeout: how soon a host that is connected hears that its lease is
@@ -127,12 +127,12 @@ enum { SIGNS_IN_TIMEOUT = 8, TELLINGS_IN_TIMEOUT = 40 };
 
 void lock_begin_moratorium(struct lock *lock)
 {
-	int64_t timeout_ms = lock->engine->timeout_ms;
+	int64_t timeout_ms = lock->engine->session.timeout_ms;
 
 	lock->moratorium_ms = lock->engine->now_ms + timeout_ms / SIGNS_IN_TIMEOUT +
 			      timeout_ms / TELLINGS_IN_TIMEOUT;
 	lock_mark(lock);
-	lock->list_wanted = lock_list_anew(lock);
+	lock->listing.wanted = lock_list_anew(lock);
 }
 
 bool lock_in_moratorium(const struct lock *lock)
@@ -141,7 +141,7 @@ bool lock_in_moratorium(const struct lock *lock)
 
 	if (engine->now_ms >= lock->moratorium_ms)
 		return false;
-	engine_retry_in(engine, lock->moratorium_ms - engine->now_ms);
+	lock_retry_in(engine, lock->moratorium_ms - engine->now_ms);
 	return true;
 }
 
@@ -166,36 +166,12 @@ void lock_free_if_unused(struct lock *lock)
 {
 	if (lock->owners > 0 || lock->unplaced != NULL || lock->queue.first != NULL ||
 	    lock->leaving != NULL || lock->watched != NULL || lock->overseers != NULL ||
-	    lock->tests != NULL || lock->proofs != NULL || lock->listing || lock->attended ||
-	    lock->worn || lock->orphans_list != 0)
+	    lock->tests != NULL || lock->proofs != NULL || lock->listing.under_way ||
+	    lock->attention.expected || lock->numbers.worn || lock->losses.orphans_list != 0)
 		return;
-	if (lock->seeking_prev != NULL)
-		DL_DELETE2(lock->engine->seeking, lock, seeking_prev, seeking_next);
+	if (lock->seeking.prev != NULL)
+		DL_DELETE2(lock->engine->searches.wanted, lock, seeking.prev, seeking.next);
 	HASH_DEL(lock->engine->locks, lock);
 	engine_unmark(lock->engine, &lock->item);
 	free(lock);
-}
-
-void proof_end(struct proof *proof)
-{
-	struct lock *lock = proof->lock;
-	DL_DELETE(lock->proofs, proof);
-	free(proof);
-}
-
-void proof_answer(struct proof *proof, int error, uint64_t token)
-{
-	decisions_add_proof(proof->lock->engine, proof->cookie, error, token);
-	proof->file = NULL;
-	if (proof->under_way == 0)
-		proof_end(proof);
-}
-
-void proofs_lose_file(const struct owner *file)
-{
-	struct proof *proof, *next;
-	DL_FOREACH_SAFE (file->lock->proofs, proof, next) {
-		if (proof->file == file)
-			proof_answer(proof, -EIO, 0);
-	}
 }

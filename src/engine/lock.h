@@ -5,26 +5,51 @@
 #ifndef DLOCKFS_ENGINE_LOCK_H
 #define DLOCKFS_ENGINE_LOCK_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct claim;
+struct engine;
+struct lock;
+
+/* The lists of a lock's queue. They have numbers, from 1. */
+struct listing {
+	bool under_way;	     /* a list() is, */
+	bool synced;	     /* which shows everything that happened before it was sent */
+	bool read_since;     /* the latest one was sent: data of a rival */
+	uint64_t sent, done; /* so many of them */
+	uint64_t wanted;     /* nothing is granted before that list; 0: there was none */
+};
+
+/* A lock's on_changed(), which the store is asked for with a list, or a place(). */
+struct attention {
+	bool expected;	/* it will tell of the next change of the queue; */
+	bool unchanged; /* and would have told of every one since a list that is known */
+	bool asked;	/* the list that is under way asks for it */
+	bool duel; /* the latest list that came with a claim had one rival's besides, and no more */
+	const struct claim *claim; /* whose place() asks for it; or NULL */
+};
+
+/* Why what is known of a lock's queue may not be so any more. */
+struct doubts {
+	bool missing;	 /* one of our claims is gone: which, the next list shows */
+	bool taken_over; /* from another process: a server may know less of it than we do */
+	bool unseen; /* the store has not listed it since it is connected: with what was in front
+			of a claim of ours, that may be gone too */
+};
 
 /* How soon to send again what there was no memory for; what met a lost connection while the session
  * seems well; and what the store refused. */
 enum { RETRY_MEMORY_MS = 100, RETRY_SOON_MS = 100, RETRY_LATER_MS = 1000 };
 
-/* Whether anything is of this host that ends with the session. */
-static inline bool engine_holds(const struct engine *engine)
-{
-	return engine->holders > 0 || engine->lockfiles != NULL;
-}
-
 /* Notes that something has failed and is to be sent again after so long. */
-void engine_retry_in(struct engine *engine, int64_t delay_ms);
+void lock_retry_in(struct engine *engine, int64_t delay_ms);
 
 /* Whether locks may be granted now: the session is known to live and the store answers. */
-bool engine_may_grant(const struct engine *engine);
+bool lock_may_grant(const struct engine *engine);
 
 /* The same for who grants at once if so; if not, it is asked again when that has changed. */
-bool engine_try_grant(struct engine *engine);
+bool lock_try_grant(struct engine *engine);
 
 /* Whether the log may tell that the store refused something: whoever is refused may ask again at
  * once. */
@@ -38,7 +63,7 @@ bool lock_has_abilities(const struct lock *lock, unsigned abilities);
 void lock_retry_after(struct lock *lock, const char *what, int error);
 
 /* Whether it is to be asked for on_changed(). */
-bool handoffs_want_attention(const struct lock *lock);
+bool lock_wants_attention(const struct lock *lock);
 
 /* Whether one of its claims is looked for in the next list. */
 bool lock_has_uncertain(const struct lock *lock);
@@ -67,14 +92,5 @@ struct lock *lock_find(const struct engine *engine, const char *path);
 
 /* Frees the lock if nothing needs it. */
 void lock_free_if_unused(struct lock *lock);
-
-/* The open file has lost a lock: answers its proofs. */
-void proofs_lose_file(const struct owner *file);
-
-/* Ends a proof that is not under way. */
-void proof_end(struct proof *proof);
-
-/* Answers whoever asked. If the store has not answered yet, the proof goes when it does. */
-void proof_answer(struct proof *proof, int error, uint64_t token);
 
 #endif

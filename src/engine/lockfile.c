@@ -71,7 +71,7 @@ int engine_alter(struct engine *engine, const struct store_step *steps, size_t c
 	alteration_mark(alteration);
 	/* What can be told at once is told later: the caller does not know of it yet. */
 	if (alteration->state == ALTERATION_BARRED || engine->turns_changed)
-		engine_retry_in(engine, 0);
+		lock_retry_in(engine, 0);
 	if (alteration->state != ALTERATION_BARRED)
 		alteration_begin(alteration);
 	return 0;
@@ -227,7 +227,7 @@ void lockfiles_finish(struct engine *engine)
 {
 	if (engine->turns_changed)
 		lockfiles_resume(engine);
-	engine_finish(engine);
+	settle_changed(engine);
 }
 
 static void on_changed(struct store_change *change, int error)
@@ -238,7 +238,7 @@ static void on_changed(struct store_change *change, int error)
 	enum file_ask_kind kind = ask->kind;
 
 	if (error != -ECONNRESET && ask->asker != NULL)
-		engine_acknowledged(engine, ask->sent_ms);
+		session_acknowledged(engine, ask->sent_ms);
 	if (is_forgotten(ask))
 		return;
 	alteration->ask = NULL;
@@ -253,7 +253,7 @@ static void on_changed(struct store_change *change, int error)
 /* Whether what was read is the file of this host. */
 static bool is_file(const struct lockfile *file, int error, const struct store_claim *claim)
 {
-	return error == 0 && engine_is_of_session(file->engine, claim) &&
+	return error == 0 && outbox_is_of_session(file->engine, claim) &&
 	       lockfile_has_line(claim->data, claim->data_bytes, file->line);
 }
 
@@ -270,7 +270,7 @@ static void note_found(struct lockfile *file, int error, const struct store_clai
 		return;
 	}
 	lockfile_end(file, LOCKFILE_TAKEN);
-	engine_hurry_beat(engine); /* there may be more of them */
+	session_hurry_beat(engine); /* there may be more of them */
 }
 
 /* Who alters it may wait for that. */
@@ -283,7 +283,7 @@ static void note_looked(struct lockfile *file, int error, const struct store_cla
 	if (error == 0 || error == -ENOENT)
 		engine->turns_changed |= waits;
 	else if (waits)
-		engine_retry_in(engine, error == -ECONNRESET ? RETRY_SOON_MS : RETRY_LATER_MS);
+		lock_retry_in(engine, error == -ECONNRESET ? RETRY_SOON_MS : RETRY_LATER_MS);
 }
 
 /* Whoever asked may act upon it at once: what is not there can be made. So the file is gone before
@@ -296,7 +296,7 @@ static void answer_read(struct file_read *read, uint64_t serial, int error,
 	void *cookie = read->cookie;
 
 	if (error == -ECONNRESET) {
-		engine_retry_in(engine, RETRY_SOON_MS);
+		lock_retry_in(engine, RETRY_SOON_MS);
 		return;
 	}
 	bool ours = file != NULL && is_file(file, error, claim);
@@ -343,7 +343,7 @@ static void on_listed(struct store_files *files, int error, const char *const *n
 	read->ask = NULL;
 	file_ask_free(ask);
 	if (error == -ECONNRESET) {
-		engine_retry_in(engine, RETRY_SOON_MS);
+		lock_retry_in(engine, RETRY_SOON_MS);
 		return;
 	}
 	void *cookie = read->cookie;

@@ -70,7 +70,7 @@ bool lockfile_add(struct lockfile *file)
 	HASH_ADD_STR(engine->lockfiles, path, file);
 	if (file->hh.tbl == NULL)
 		return false;
-	file->serial = ++engine->serials;
+	file->serial = ++engine->issued.serials;
 	lockfile_mark(file);
 	return true;
 }
@@ -201,10 +201,10 @@ struct file_ask *file_ask_send(struct engine *engine, enum file_ask_kind kind, v
 	ask->kind = kind;
 	ask->asker = asker;
 	ask->sent_ms = engine->now_ms;
-	ask->serial = engine->serials;
+	ask->serial = engine->issued.serials;
 	ask->count = count;
 	DL_APPEND(engine->file_asks, ask);
-	engine_ask_file(ask);
+	outbox_ask_file(ask);
 	return ask;
 }
 

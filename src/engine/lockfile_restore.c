@@ -10,14 +10,6 @@
 
 #define TIME_MAX_MS (INT64_MAX / 2)
 
-static const struct {
-	const char *word;
-	enum store_step_kind kind;
-} kinds[] = {
-	{"make", STEP_MAKE},	 {"take", STEP_TAKE},	{"replace", STEP_REPLACE},
-	{"remove", STEP_REMOVE}, {"check", STEP_CHECK},
-};
-
 bool lockfiles_have_word(const char *word)
 {
 	return strcmp(word, "lockfile") == 0 || strcmp(word, "alteration") == 0;
@@ -41,29 +33,14 @@ static int restore_lockfile(struct engine *engine, struct state_reader *in)
 	return state_starve(in);
 }
 
-static enum store_step_kind read_kind(struct state_reader *in)
-{
-	const char *word = state_get_text(in, "kind");
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		if (strcmp(kinds[i].word, word) == 0)
-			return kinds[i].kind;
-	}
-	state_refuse(in, "kind", "a word that is known");
-	return STEP_CHECK;
-}
-
 /* The step of the present line, of an alteration that has room for it. */
 static int restore_step(struct alteration *alteration, struct state_reader *in)
 {
-	struct store_step step = {
-		.kind = read_kind(in),
-		.path = state_get_text(in, "path"),
-		.version = (uint32_t)state_get_unsigned(in, "version", UINT32_MAX),
-	};
+	struct store_step step;
 
-	if (step.kind == STEP_MAKE || step.kind == STEP_TAKE || step.kind == STEP_REPLACE)
-		step.text = state_get_text(in, "text");
+	fields_restore(alteration_step_fields, &step, in);
+	if (step.text == NULL && step.kind != STEP_REMOVE && step.kind != STEP_CHECK)
+		state_refuse(in, "text", "a value");
 	if (*step.path == '\0')
 		state_refuse(in, "path", "that of a file");
 	if (alteration->count == STORE_STEPS_MAX)

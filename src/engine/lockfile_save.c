@@ -15,6 +15,14 @@ static const char *const kind_words[] = {
 	[STEP_REMOVE] = "remove", [STEP_CHECK] = "check",
 };
 
+const struct field alteration_step_fields[] = {
+	{"kind", FIELD_WORD(struct store_step, kind, kind_words)},
+	{"path", FIELD_TEXT(struct store_step, path)},
+	{"text", FIELD_TEXT(struct store_step, text), FIELD_OR(0)},
+	{"version", FIELD_UNSIGNED(struct store_step, version, UINT32_MAX)},
+	{0},
+};
+
 static void save_lockfile(const struct lockfile *file, FILE *out)
 {
 	state_begin(out, "lockfile");
@@ -25,12 +33,15 @@ static void save_lockfile(const struct lockfile *file, FILE *out)
 
 static void save_step(const struct alteration_step *step, FILE *out)
 {
+	const struct store_step saved = {
+		.kind = step->kind,
+		.path = step->turn->path,
+		.text = step->text,
+		.version = step->version,
+	};
+
 	state_begin(out, "step");
-	state_text(out, "kind", kind_words[step->kind]);
-	state_text(out, "path", step->turn->path);
-	if (step->text != NULL)
-		state_text(out, "text", step->text);
-	state_unsigned(out, "version", step->version);
+	fields_save(alteration_step_fields, &saved, out);
 	state_end(out);
 }
 

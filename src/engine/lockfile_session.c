@@ -63,11 +63,11 @@ void lockfiles_lose_session(struct engine *engine)
 
 void file_read_send(struct file_read *read)
 {
-	if (read->ask != NULL || read->engine->session != STORE_CONNECTED)
+	if (read->ask != NULL || read->engine->session.state != STORE_CONNECTED)
 		return;
 	read->ask = file_ask_path(read->engine, read->list ? ASK_LIST : ASK_READ, read, read->path);
 	if (read->ask == NULL)
-		engine_retry_in(read->engine, RETRY_MEMORY_MS);
+		lock_retry_in(read->engine, RETRY_MEMORY_MS);
 }
 
 /* The store had no memory for these. */

@@ -37,7 +37,7 @@ void lockfile_note_seen(struct lockfile *file)
 
 bool lockfile_is_known(const struct lockfile *file)
 {
-	return (file->watched && file->engine->session == STORE_CONNECTED) ||
+	return (file->watched && file->engine->session.state == STORE_CONNECTED) ||
 	       (file->seen_ms != INT64_MIN && file->engine->now_ms - file->seen_ms < KNOWN_MS);
 }
 
@@ -63,7 +63,7 @@ void lockfiles_watch(struct engine *engine)
 {
 	struct lockfile *file;
 
-	while ((file = engine->unwatched) != NULL && engine->session == STORE_CONNECTED &&
+	while ((file = engine->unwatched) != NULL && engine->session.state == STORE_CONNECTED &&
 	       engine->watches_sent < SENT_MAX) {
 		DL_DELETE(engine->unwatched, file);
 		file->is_unwatched = false;

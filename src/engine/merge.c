@@ -50,13 +50,13 @@ static void lose_taken_away(struct claim *claim)
 {
 	if (claim_may_log(claim))
 		log_taken_away(claim);
-	claim_lose(claim);
+	decide_lose(claim);
 }
 
-void queue_lose(struct claim *claim)
+void merge_lose(struct claim *claim)
 {
 	/* With it, claims of ours that wait for it may have gone. */
-	claim->place.lock->list_wanted = lock_list_anew(claim->place.lock);
+	claim->place.lock->listing.wanted = lock_list_anew(claim->place.lock);
 	delay_look(claim->place.lock);
 	queue_remove(&claim->place);
 	lose_taken_away(claim);
@@ -151,7 +151,7 @@ static void withdraw_ghost(struct lock *lock, const struct store_entry *entry)
 
 static bool is_of_this_session(const struct lock *lock, const struct store_entry *entry)
 {
-	return entry->claim.id.session == claim_id_session(lock->engine->session_number);
+	return entry->claim.id.session == claim_id_session(lock->engine->issued.session);
 }
 
 /* Somebody has taken a claim away that is released, and its marker is about to go, too: nobody was
@@ -318,13 +318,13 @@ static void merge_entry(struct merge *merge, const struct store_entry *entry)
 		confirm(claim_of(place));
 }
 
-void queue_merge(struct lock *lock, const struct store_entry *entries, size_t count)
+void merge_queue(struct lock *lock, const struct store_entry *entries, size_t count)
 {
 	struct merge merge = {.lock = lock, .at = lock->queue.first, .complete = true};
-	bool careful = lock->foreign_records_in_queue > 0;
+	bool careful = lock->in_queue.foreign_records > 0;
 
 	numbers_note_queue(lock, entries, count);
-	lock->own_in_queue++; /* so that nothing is forgotten half-way */
+	lock->in_queue.own++; /* so that nothing is forgotten half-way */
 	for (size_t i = 0; i < count; i++)
 		merge_entry(&merge, &entries[i]);
 	while (merge.at != NULL)
@@ -335,16 +335,16 @@ void queue_merge(struct lock *lock, const struct store_entry *entries, size_t co
 		lock->known_to = merge.last_own->parts.order;
 	}
 	/* Another host has record locks: those that wait are to say so. */
-	if (lock->foreign_records_in_queue > 0 && !careful)
+	if (lock->in_queue.foreign_records > 0 && !careful)
 		queue_judge_all(lock);
-	if (merge.complete && lock->foreign_records_in_queue == 0)
+	if (merge.complete && lock->in_queue.foreign_records == 0)
 		end_care(lock);
 	withdraw_abandoned(lock);
 	numbers_read_names(lock);
-	lock->unseen = false;
+	lock->doubts.unseen = false;
 	if (!merge.complete)
-		lock->list_wanted = lock_list_anew(lock); /* nothing is granted before */
-	lock->own_in_queue--;
+		lock->listing.wanted = lock_list_anew(lock); /* nothing is granted before */
+	lock->in_queue.own--;
 	queue_release(lock);
 	account_for_gone(lock, merge.gone);
 }

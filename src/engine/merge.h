@@ -8,9 +8,9 @@
 #include "engine/state.h"
 
 /* Brings the queue in line with a list from the store. */
-void queue_merge(struct lock *lock, const struct store_entry *entries, size_t count);
+void merge_queue(struct lock *lock, const struct store_entry *entries, size_t count);
 
 /* A HELD claim is in the store no longer: somebody took it away, and its owner has lost it. */
-void queue_lose(struct claim *claim);
+void merge_lose(struct claim *claim);
 
 #endif

@@ -7,13 +7,14 @@
 #include "base/log.h"
 #include "engine/outbox.h"
 #include "engine/save.h"
+#include "engine/state.h"
 
-void engine_begin_moratorium(struct engine *engine, enum store_moratorium why, int64_t until_ms)
+void moratorium_begin(struct engine *engine, enum store_moratorium why, int64_t until_ms)
 {
 	long long left_ms = until_ms - engine->now_ms;
 
 	if (why == STORE_SET_BACK) {
-		engine->setbacks++;
+		engine->moratorium.setbacks++;
 		log_error("the store has gone back to an earlier state, as if from a backup: "
 			  "nothing is granted for %lld ms",
 			  left_ms);
@@ -23,30 +24,30 @@ void engine_begin_moratorium(struct engine *engine, enum store_moratorium why, i
 			    left_ms);
 	}
 	/* The worse of two reasons. */
-	if (!engine_in_moratorium(engine) || why == STORE_SET_BACK)
-		engine->moratorium = why;
-	if (until_ms > engine->moratorium_ms)
-		engine->moratorium_ms = until_ms;
+	if (!moratorium_lasts(engine) || why == STORE_SET_BACK)
+		engine->moratorium.why = why;
+	if (until_ms > engine->moratorium.until_ms)
+		engine->moratorium.until_ms = until_ms;
 	engine_mark(engine);
 }
 
-bool engine_in_moratorium(const struct engine *engine)
+bool moratorium_lasts(const struct engine *engine)
 {
-	return engine->now_ms < engine->moratorium_ms;
+	return engine->now_ms < engine->moratorium.until_ms;
 }
 
-void engine_end_moratorium(struct engine *engine)
+void moratorium_end(struct engine *engine)
 {
-	if (engine->moratorium_ms == INT64_MIN || engine_in_moratorium(engine))
+	if (engine->moratorium.until_ms == INT64_MIN || moratorium_lasts(engine))
 		return;
-	engine->moratorium_ms = INT64_MIN;
+	engine->moratorium.until_ms = INT64_MIN;
 	engine_mark(engine);
 	log_info("locks of the store are granted again");
-	if (engine->session == STORE_CONNECTED)
-		engine_settle_root(engine);
+	if (engine->session.state == STORE_CONNECTED)
+		outbox_settle_root(engine);
 }
 
-int64_t engine_moratorium_deadline(const struct engine *engine)
+int64_t moratorium_deadline(const struct engine *engine)
 {
-	return engine->moratorium_ms == INT64_MIN ? INT64_MAX : engine->moratorium_ms;
+	return engine->moratorium.until_ms == INT64_MIN ? INT64_MAX : engine->moratorium.until_ms;
 }

@@ -25,18 +25,30 @@
 #ifndef DLOCKFS_ENGINE_MORATORIUM_H
 #define DLOCKFS_ENGINE_MORATORIUM_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stores/store.h"
+
+struct engine;
+
+/* Of the engine. */
+struct moratorium {
+	int64_t until_ms; /* nothing is granted before; INT64_MIN: there is none */
+	enum store_moratorium why;
+	uint64_t setbacks; /* of the store, so far */
+};
 
 /* As on_moratorium() of the store. */
-void engine_begin_moratorium(struct engine *engine, enum store_moratorium why, int64_t until_ms);
+void moratorium_begin(struct engine *engine, enum store_moratorium why, int64_t until_ms);
 
 /* Whether it lasts. */
-bool engine_in_moratorium(const struct engine *engine);
+bool moratorium_lasts(const struct engine *engine);
 
 /* Ends it, if its time is over. */
-void engine_end_moratorium(struct engine *engine);
+void moratorium_end(struct engine *engine);
 
-/* When engine_end_moratorium() is needed; INT64_MAX if it is not. */
-int64_t engine_moratorium_deadline(const struct engine *engine);
+/* When moratorium_end() is needed; INT64_MAX if it is not. */
+int64_t moratorium_deadline(const struct engine *engine);
 
 #endif

@@ -36,6 +36,7 @@
 #include "engine/conflict.h"
 #include "engine/lock.h"
 #include "engine/rival.h"
+#include "engine/state.h"
 
 /* How soon to look again while nobody waits for that, only to know. And how long a claim is held
  * back before it goes on all the same. */
@@ -55,7 +56,7 @@ static bool is_held_back_long(const struct claim *claim)
 {
 	int64_t now_ms = claim->place.lock->engine->now_ms;
 	return claim->held_back_ms != 0 && now_ms - claim->held_back_ms >= HOLD_BACK_MS &&
-	       !claim->place.lock->spent;
+	       !claim->place.lock->numbers.spent;
 }
 
 /* So many lists more, which take a round trip each, are another host's release given to arrive
@@ -68,28 +69,28 @@ static uint64_t lists_of_grace(const struct lock *lock)
 bool numbers_hold_back(struct claim *claim)
 {
 	struct lock *lock = claim->place.lock;
-	if (lock->put_off)
+	if (lock->numbers.put_off)
 		return true;
-	if (!lock->worn || claim_is_of_holder(claim) || is_held_back_long(claim))
+	if (!lock->numbers.worn || claim_is_of_holder(claim) || is_held_back_long(claim))
 		return false;
 	if (claim->held_back_ms == 0)
 		claim->held_back_ms = lock->engine->now_ms;
 	const struct wish *asked = claim_first_asked(claim);
 	if (asked != NULL && !asked->waits && claim->list_wanted == 0)
 		claim->list_wanted = lock_list_anew(lock) + lists_of_grace(lock);
-	engine_retry_in(lock->engine, NUMBERS_LOOK_MS);
+	lock_retry_in(lock->engine, NUMBERS_LOOK_MS);
 	return true;
 }
 
 static void tell(const struct lock *lock, int64_t order)
 {
-	if (lock->spent && lock_may_log(lock, "last number", 0))
+	if (lock->numbers.spent && lock_may_log(lock, "last number", 0))
 		log_lock_warning(
 			lock->path,
 			"there are no more numbers for its claims after %" PRId64
 			": nobody is granted it until its queue is empty, and they start anew",
 			claim_name_number(order));
-	else if (!lock->spent && lock_may_log(lock, "number", 0))
+	else if (!lock->numbers.spent && lock_may_log(lock, "number", 0))
 		log_lock_warning(
 			lock->path,
 			"the numbers of its claims run out, this is %" PRId64
@@ -99,35 +100,35 @@ static void tell(const struct lock *lock, int64_t order)
 
 static void change_worn(struct lock *lock, bool worn)
 {
-	if (lock->worn == worn)
+	if (lock->numbers.worn == worn)
 		return;
-	lock->worn = worn;
-	lock->late_order = 0;
-	lock->worn_since_ms = lock->engine->now_ms;
-	lock->engine->worn += worn ? 1 : (size_t)-1;
+	lock->numbers.worn = worn;
+	lock->numbers.late_order = 0;
+	lock->numbers.worn_since_ms = lock->engine->now_ms;
+	lock->engine->count.worn += worn ? 1 : (size_t)-1;
 }
 
 static void set_worn(struct lock *lock, bool worn, int64_t order)
 {
 	change_worn(lock, worn);
-	lock->spent = worn && numbers_are_unsure(lock, order);
+	lock->numbers.spent = worn && numbers_are_unsure(lock, order);
 	if (!worn)
 		return;
-	lock->late_order = order;
+	lock->numbers.late_order = order;
 	tell(lock, order);
-	engine_retry_in(lock->engine, NUMBERS_LOOK_MS);
+	lock_retry_in(lock->engine, NUMBERS_LOOK_MS);
 }
 
 void numbers_note(struct lock *lock, int64_t order)
 {
-	if (is_late(lock, order) && !lock->spent)
+	if (is_late(lock, order) && !lock->numbers.spent)
 		set_worn(lock, true, order);
 }
 
 void numbers_read_names(const struct lock *lock)
 {
 	struct rival *rival;
-	if (!lock->worn)
+	if (!lock->numbers.worn)
 		return;
 	RIVALS_FOREACH (lock->queue.first, rival) {
 		if (rival_may_be_none(rival))
@@ -151,21 +152,22 @@ static bool may_be_none(const struct lock *lock, const struct store_entry *entry
 void numbers_note_queue(struct lock *lock, const struct store_entry *entries, size_t count)
 {
 	bool sure = true;
-	if (lock->late_order == 0)
+	if (lock->numbers.late_order == 0)
 		change_worn(lock, false); /* was so only until a list came: numbers_restored() */
-	lock->listed = count;
-	lock->listed_orphans = 0;
+	lock->numbers.listed = count;
+	lock->numbers.listed_orphans = 0;
 	for (size_t i = 0; i < count; i++)
-		lock->listed_orphans += entries[i].orphan;
+		lock->numbers.listed_orphans += entries[i].orphan;
 	for (size_t i = count; i > 0 && is_late(lock, entries[i - 1].claim.order); i--) {
 		const struct store_entry *entry = &entries[i - 1];
-		if (entry->claim.id.session != 0 || (lock->worn && !may_be_none(lock, entry))) {
+		if (entry->claim.id.session != 0 ||
+		    (lock->numbers.worn && !may_be_none(lock, entry))) {
 			set_worn(lock, true, entry->claim.order);
 			return;
 		}
 		sure = false;
 	}
-	if (lock->worn && sure)
+	if (lock->numbers.worn && sure)
 		set_worn(lock, false, 0);
 }
 
@@ -177,7 +179,7 @@ static bool would_wait_for(const struct claim *claim, const struct store_entry *
 	const struct claim_name *parts = &entry->claim;
 	const struct lock *lock = claim->place.lock;
 	if (lock->policy.keep_ms > 0 || parts->sparse || entry->half ||
-	    parts->id.session == claim_id_session(lock->engine->session_number))
+	    parts->id.session == claim_id_session(lock->engine->issued.session))
 		return false;
 	return claim_span_overlaps(claim->place.parts.span, parts->span) &&
 	       (claim->place.parts.mode == CLAIM_EXCLUSIVE || parts->mode == CLAIM_EXCLUSIVE) &&
@@ -203,7 +205,7 @@ struct claim *numbers_find_refused(const struct lock *lock, const struct store_e
 	CLAIMS_FOREACH (lock->unplaced, claim) {
 		const struct wish *asked = claim_first_asked(claim);
 		if (claim->state != CLAIM_WANTED || asked == NULL || asked->waits ||
-		    claim->list_wanted == 0 || claim->list_wanted > lock->lists_done)
+		    claim->list_wanted == 0 || claim->list_wanted > lock->listing.done)
 			continue;
 		bool refused = would_wait_here_for(claim);
 		for (size_t i = 0; i < count && !refused; i++)
@@ -217,10 +219,10 @@ struct claim *numbers_find_refused(const struct lock *lock, const struct store_e
 bool numbers_need_list(const struct lock *lock)
 {
 	const struct claim *claim;
-	if (!lock->worn)
+	if (!lock->numbers.worn)
 		return false;
 	CLAIMS_FOREACH (lock->unplaced, claim) {
-		if (claim->state == CLAIM_WANTED && claim->list_wanted > lock->lists_done)
+		if (claim->state == CLAIM_WANTED && claim->list_wanted > lock->listing.done)
 			return true;
 	}
 	return false;
@@ -228,28 +230,29 @@ bool numbers_need_list(const struct lock *lock)
 
 void numbers_look(struct lock *lock)
 {
-	if (lock->worn && lock->own_in_queue == lock->tests_count && lock->unplaced != NULL)
+	if (lock->numbers.worn && lock->in_queue.own == lock->in_queue.tests &&
+	    lock->unplaced != NULL)
 		lock_list(lock);
 }
 
 void numbers_look_later(const struct lock *lock)
 {
-	engine_retry_in(lock->engine, lock->unplaced != NULL ? NUMBERS_LOOK_MS : IDLE_LOOK_MS);
+	lock_retry_in(lock->engine, lock->unplaced != NULL ? NUMBERS_LOOK_MS : IDLE_LOOK_MS);
 }
 
 void numbers_resume(struct lock *lock)
 {
-	if (!lock->worn)
+	if (!lock->numbers.worn)
 		return;
-	if (lock->own_in_queue == lock->tests_count)
+	if (lock->in_queue.own == lock->in_queue.tests)
 		lock_list(lock);
 	numbers_look_later(lock);
 }
 
 void numbers_put_off(struct lock *lock)
 {
-	lock->put_off = true;
-	engine_retry_in(lock->engine, NUMBERS_LOOK_MS);
+	lock->numbers.put_off = true;
+	lock_retry_in(lock->engine, NUMBERS_LOOK_MS);
 }
 
 void numbers_restored(struct lock *lock)
@@ -259,9 +262,10 @@ void numbers_restored(struct lock *lock)
 
 static enum engine_worn_wait what_is_awaited(const struct lock *lock)
 {
-	if (lock->listed == 0)
+	if (lock->numbers.listed == 0)
 		return ENGINE_AWAITS_SERVERS;
-	return lock->listed == lock->listed_orphans ? ENGINE_AWAITS_DELAY : ENGINE_AWAITS_CLAIMS;
+	return lock->numbers.listed == lock->numbers.listed_orphans ? ENGINE_AWAITS_DELAY
+								    : ENGINE_AWAITS_CLAIMS;
 }
 
 static size_t count_held_back(const struct lock *lock)
@@ -278,17 +282,17 @@ static size_t count_held_back(const struct lock *lock)
 void engine_each_worn(const struct engine *engine,
 		      void (*visit)(void *context, const struct engine_worn *worn), void *context)
 {
-	const struct lock *lock = engine->worn > 0 ? engine->locks : NULL;
+	const struct lock *lock = engine->count.worn > 0 ? engine->locks : NULL;
 
 	for (; lock != NULL; lock = lock->hh.next) {
 		struct engine_worn worn = {
 			.path = lock->path,
-			.number = claim_name_number(lock->late_order),
-			.known_ms = engine->now_ms - lock->worn_since_ms,
+			.number = claim_name_number(lock->numbers.late_order),
+			.known_ms = engine->now_ms - lock->numbers.worn_since_ms,
 			.held_back = count_held_back(lock),
 			.awaits = what_is_awaited(lock),
 		};
-		if (lock->worn && lock->late_order != 0)
+		if (lock->numbers.worn && lock->numbers.late_order != 0)
 			visit(context, &worn);
 	}
 }

@@ -6,7 +6,24 @@
 #ifndef DLOCKFS_ENGINE_NUMBERS_H
 #define DLOCKFS_ENGINE_NUMBERS_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct claim;
+struct lock;
+struct store_entry;
+
+/* Of a lock. */
+struct numbers {
+	bool worn; /* a late order stands there, as far as is known: new claims are held back */
+	int64_t late_order;    /* the latest one that was seen, while it is worn; 0: none was yet */
+	int64_t worn_since_ms; /* since then it is */
+	size_t listed;	       /* in the latest list: claims and orphans, */
+	size_t listed_orphans; /* and how many of them were orphans */
+	bool spent;	       /* the last number there is stands in the queue */
+	bool put_off;	       /* the store takes no claim for the moment */
+};
 
 enum { NUMBERS_LOOK_MS = 50 }; /* how soon to look again while somebody waits for that */
 

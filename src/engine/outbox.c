@@ -22,7 +22,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "claim/data.h"
 #include "engine/decisions.h"
 #include "engine/lock.h"
 
@@ -190,7 +189,7 @@ static void send(struct engine *engine, const struct outgoing *outgoing)
 	transmit(engine, outgoing);
 }
 
-void engine_conclude(struct engine *engine)
+void outbox_conclude(struct engine *engine)
 {
 	decisions_tell(engine);
 	if (!is_kept(engine))
@@ -210,7 +209,7 @@ void engine_send(struct engine *engine)
 	}
 }
 
-void engine_forget_outgoing(struct engine *engine)
+void outbox_forget(struct engine *engine)
 {
 	struct outgoing *outgoing, *next;
 	DL_FOREACH_SAFE (engine->outgoing, outgoing, next) {
@@ -221,7 +220,7 @@ void engine_forget_outgoing(struct engine *engine)
 
 /* The operations */
 
-void engine_place(struct claim *claim, const char *data, bool list, bool attend)
+void outbox_place(struct claim *claim, const char *data, bool list, bool attend)
 {
 	const struct store_proof target = {.path = claim->place.lock->path, .text = data};
 	send(claim->place.lock->engine, &(struct outgoing){
@@ -235,7 +234,7 @@ void engine_place(struct claim *claim, const char *data, bool list, bool attend)
 					});
 }
 
-void engine_list(struct lock *lock, bool sync, bool attend)
+void outbox_list(struct lock *lock, bool sync, bool attend)
 {
 	const struct store_proof target = {.path = lock->path};
 	send(lock->engine, &(struct outgoing){
@@ -268,12 +267,12 @@ static void send_about(struct place *place, enum operation operation, bool marke
 				  });
 }
 
-void engine_amend(struct place *place, const char *data)
+void outbox_amend(struct place *place, const char *data)
 {
 	send_about(place, OPERATION_AMEND, false, data);
 }
 
-void engine_watch(struct rival *rival)
+void outbox_watch(struct rival *rival)
 {
 	char name[CLAIM_NAME_BYTES];
 	const struct store_proof target = {
@@ -288,17 +287,17 @@ void engine_watch(struct rival *rival)
 					});
 }
 
-void engine_mark_holder(struct claim *claim, const char *data)
+void outbox_mark_holder(struct claim *claim, const char *data)
 {
 	send_about(&claim->place, OPERATION_MARK, false, data);
 }
 
-void engine_withdraw(struct place *place, bool marked)
+void outbox_withdraw(struct place *place, bool marked)
 {
 	send_about(place, OPERATION_WITHDRAW, marked, NULL);
 }
 
-void engine_send_proof(struct engine *engine, struct proof *proof, const struct store_proof *proofs,
+void outbox_send_proof(struct engine *engine, struct proof *proof, const struct store_proof *proofs,
 		       size_t count)
 {
 	send(engine, &(struct outgoing){
@@ -309,12 +308,12 @@ void engine_send_proof(struct engine *engine, struct proof *proof, const struct 
 		     });
 }
 
-void engine_ask_file(struct file_ask *ask)
+void outbox_ask_file(struct file_ask *ask)
 {
 	send(ask->engine, &(struct outgoing){.operation = OPERATION_FILE, .tag = ask});
 }
 
-bool engine_is_of_session(const struct engine *engine, const struct store_claim *claim)
+bool outbox_is_of_session(const struct engine *engine, const struct store_claim *claim)
 {
 	const struct store_ops *ops = engine->store->ops;
 
@@ -323,29 +322,29 @@ bool engine_is_of_session(const struct engine *engine, const struct store_claim 
 	return claim->session != 0 && claim->session == (uint64_t)ops->session(engine->store);
 }
 
-void engine_renew(struct engine *engine)
+void outbox_renew(struct engine *engine)
 {
 	send(engine, &(struct outgoing){.operation = OPERATION_RENEW});
 }
 
-void engine_renew_now(struct engine *engine)
+void outbox_renew_now(struct engine *engine)
 {
 	decisions_tell(engine);
 	engine->store->ops->renew(engine->store, decisions_told_all(engine));
 }
 
-void engine_nudge(struct engine *engine)
+void outbox_nudge(struct engine *engine)
 {
 	engine->store->ops->nudge(engine->store);
 }
 
-void engine_settle_root(struct engine *engine)
+void outbox_settle_root(struct engine *engine)
 {
 	if (engine->store->ops->settle != NULL)
 		engine->store->ops->settle(engine->store);
 }
 
-void engine_send_touch(struct engine *engine)
+void outbox_send_touch(struct engine *engine)
 {
 	engine->store->ops->touch(engine->store);
 }
@@ -357,7 +356,7 @@ static bool has_lease(const struct engine *engine)
 	return engine->store != NULL && engine->store->ops->lease != NULL;
 }
 
-struct store_lease engine_lease(const struct engine *engine)
+struct store_lease outbox_lease(const struct engine *engine)
 {
 	struct store_lease lease = {
 		.end_ms = INT64_MAX,
@@ -373,63 +372,22 @@ struct store_lease engine_lease(const struct engine *engine)
 	return lease;
 }
 
-void engine_defer_beat(struct engine *engine)
+void outbox_defer_beat(struct engine *engine)
 {
-	engine->beat_wanted = false;
+	engine->session.beat_wanted = false;
 	if (has_lease(engine))
 		engine->store->ops->defer_beat(engine->store);
 }
 
-void engine_doubt_lease(struct engine *engine, int64_t now_ms)
+void outbox_doubt_lease(struct engine *engine, int64_t now_ms)
 {
 	if (has_lease(engine))
 		engine->store->ops->doubt(engine->store, now_ms);
 }
 
-void engine_resume_lease(struct engine *engine, int64_t saved_ms, bool doubtful)
+void outbox_resume_lease(struct engine *engine, int64_t saved_ms, bool doubtful)
 {
 	if (has_lease(engine))
-		engine->store->ops->resume(engine->store, engine->timeout_ms, saved_ms, doubtful);
-}
-
-void wish_describe(const struct wish *wish, char text[ENGINE_TEXT_BYTES])
-{
-	const struct claim *claim = wish->claim;
-	const struct engine *engine = claim->place.lock->engine;
-	enum claim_mode mode = claim_coverage(claim) != NULL ? claim_coverage(claim)->asked.mode
-							     : claim->place.parts.mode;
-	const struct engine_caller caller = wish_caller(wish);
-	engine->events->describe(engine->context, &caller, (enum lock_kind)wish->kind, mode, text);
-}
-
-const char *wish_words(const struct wish *wish, char words[CLAIM_DATA_WHO_BYTES])
-{
-	char text[ENGINE_TEXT_BYTES];
-
-	wish_describe(wish, text);
-	claim_data_words(text, words);
-	return words;
-}
-
-char *claim_format_data(const struct claim *claim)
-{
-	struct claim_data data = {
-		.waits = claim->place.says_waits,
-		.waits_for = claim->place.waits_for,
-		.keeps = claim->place.says_keep,
-		.trip_ms = round_trip_shortest_ms(&claim->place.lock->engine->round_trip),
-	};
-	char text[ENGINE_TEXT_BYTES];
-	if (data.trip_ms > CLAIM_DATA_TRIP_MAX_MS)
-		data.trip_ms = CLAIM_DATA_TRIP_MAX_MS;
-	if (claim_coverage(claim) != NULL) {
-		data.has_ranges = true;
-		data.ranges = claim_coverage(claim)->ranges;
-	}
-	if (claim->place.holds != NULL) {
-		data.has_holds = true;
-		data.holds = *claim->place.holds;
-	}
-	wish_describe(claim->wishes, text);
-	return claim_data_format(text, &data);
+		engine->store->ops->resume(engine->store, engine->session.timeout_ms, saved_ms,
+					   doubtful);
 }

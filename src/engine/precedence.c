@@ -30,19 +30,19 @@ static bool is_wanted(const struct range_set *set, const struct place *place)
 	return place_conflicts(place, set);
 }
 
-bool place_precedence_is_unknown(const struct place *place)
+bool precedence_is_unknown(const struct place *place)
 {
 	const struct rival *rival = rival_of(place);
 	return rival != NULL && place->parts.anchored && rival->known != KNOWN_OURS;
 }
 
-bool place_has_precedence(const struct place *place, const struct place *over)
+bool precedence_has(const struct place *place, const struct place *over)
 {
 	if (!place->parts.anchored || over->parts.id.session == 0 ||
 	    claim_name_compare(place->parts.anchor, "", over->parts.order, "") >= 0 ||
 	    place_compare(over, place) >= 0)
 		return false;
-	if (place_precedence_is_unknown(place))
+	if (precedence_is_unknown(place))
 		return true;
 	if (place->holds == NULL)
 		return claim_span_overlaps(place->parts.anchor_span, over->parts.span);
@@ -100,7 +100,7 @@ static int take_anchors(struct claim *claim, struct range_set *holds)
  * and must not make it wait for itself. They may have come before what it holds, too, if that went
  * before them by an anchor of its own: so the earliest of those anchors is this one's. One that
  * gave way in a cycle has none, or it would be in the same way again. */
-void claim_take_anchor(struct claim *claim)
+void precedence_take_anchor(struct claim *claim)
 {
 	struct range_set holds = {0};
 
@@ -125,7 +125,7 @@ void claim_take_anchor(struct claim *claim)
 		range_set_finish(&holds);
 }
 
-bool claim_lost_anchor(const struct claim *claim)
+bool precedence_lost_anchor(const struct claim *claim)
 {
 	const struct claim *held;
 

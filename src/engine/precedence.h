@@ -9,18 +9,18 @@
 
 /* Whether a claim, by its anchor, goes before one that stands in front of it and is not held. A
  * rival whose data is not known may, and so counts as if it did. */
-bool place_has_precedence(const struct place *place, const struct place *over);
+bool precedence_has(const struct place *place, const struct place *over);
 
 /* Whether it is a rival's with an anchor, and what it has precedence over is not known, before its
  * data is read. */
-bool place_precedence_is_unknown(const struct place *place);
+bool precedence_is_unknown(const struct place *place);
 
 /* A claim of ours is about to be placed: gives it the anchor, and the precedence, that follow from
  * what its owner holds now, or who is one with the owner. */
-void claim_take_anchor(struct claim *claim);
+void precedence_take_anchor(struct claim *claim);
 
 /* Whether a WAITING claim has lost its anchor: its owner, and who is one with it, holds nothing any
  * more. Others would wait for it who owe it nothing, perhaps in a cycle. */
-bool claim_lost_anchor(const struct claim *claim);
+bool precedence_lost_anchor(const struct claim *claim);
 
 #endif

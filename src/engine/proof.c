@@ -34,10 +34,38 @@
 
 #include "engine/alteration.h"
 #include "engine/conflict.h"
+#include "engine/decisions.h"
 #include "engine/lock.h"
 #include "engine/outbox.h"
 #include "engine/rival.h"
 #include "engine/save.h"
+#include "engine/state.h"
+
+/* Ends a proof that is not under way. */
+static void end(struct proof *proof)
+{
+	struct lock *lock = proof->lock;
+	DL_DELETE(lock->proofs, proof);
+	free(proof);
+}
+
+/* Answers whoever asked. If the store has not answered yet, the proof goes when it does. */
+static void answer(struct proof *proof, int error, uint64_t token)
+{
+	decisions_add_proof(proof->lock->engine, proof->cookie, error, token);
+	proof->file = NULL;
+	if (proof->under_way == 0)
+		end(proof);
+}
+
+void proofs_lose_file(const struct owner *file)
+{
+	struct proof *proof, *next;
+	DL_FOREACH_SAFE (file->lock->proofs, proof, next) {
+		if (proof->file == file)
+			answer(proof, -EIO, 0);
+	}
+}
 
 /* The number of the latest grant to the open file, or to a process that has locked through it. */
 static uint64_t latest_grant(const struct owner *file)
@@ -91,7 +119,7 @@ static size_t bytes_of(const char *path, size_t name_bytes)
 static bool has_room(const struct engine *engine, const struct collection *collection,
 		     size_t znodes, size_t bytes)
 {
-	return collection->count == 0 || (collection->znodes + znodes <= engine->proofs_max &&
+	return collection->count == 0 || (collection->znodes + znodes <= engine->proofs.max &&
 					  collection->bytes + bytes <= STORE_PROOFS_BYTES_MAX);
 }
 
@@ -122,7 +150,7 @@ static bool collect(struct collection *collection, const struct claim *claim, co
 static void send_collection(struct proof *proof, struct collection *collection)
 {
 	proof->under_way++;
-	engine_send_proof(proof->lock->engine, proof, collection->proofs, collection->count);
+	outbox_send_proof(proof->lock->engine, proof, collection->proofs, collection->count);
 	collection->count = collection->znodes = collection->bytes = 0;
 }
 
@@ -179,17 +207,17 @@ static void send(struct proof *proof)
 	char *text = NULL;
 
 	if (claim == NULL) {
-		proof_answer(proof, proof->wants_token ? -ENODATA : 0, 0);
+		answer(proof, proof->wants_token ? -ENODATA : 0, 0);
 		return;
 	}
-	if (engine->session != STORE_CONNECTED || claim->data.stale)
+	if (engine->session.state != STORE_CONNECTED || claim->data.stale)
 		return;
 	proof->granted = latest_grant(proof->file);
-	proof->doubts = engine->doubts;
+	proof->doubts = engine->session.doubts;
 	if (proof->wants_token && proof->file->token_grant < proof->granted) {
-		text = claim_format_data(claim);
+		text = wish_format_data(claim);
 		if (text == NULL) {
-			proof_answer(proof, -ENOMEM, 0);
+			answer(proof, -ENOMEM, 0);
 			return;
 		}
 		proof->changes = claim->place.parts.id.number;
@@ -226,7 +254,7 @@ void engine_cancel_proof(struct proof *proof)
 {
 	proof->file = NULL;
 	if (proof->under_way == 0)
-		proof_end(proof);
+		end(proof);
 }
 
 /* Two that asked at the same time are told one token: the smaller one, which came first. */
@@ -239,7 +267,7 @@ static void tell_token(struct proof *proof)
 		file->token = (uint64_t)proof->stamp;
 		owner_mark(file);
 	}
-	proof_answer(proof, 0, file->token);
+	answer(proof, 0, file->token);
 }
 
 /* The claim that was to be changed; NULL: none was, or it is gone. */
@@ -270,15 +298,15 @@ static void conclude(struct proof *proof)
 	int error = proof->error;
 
 	if (proof->file == NULL)
-		proof_end(proof);
-	else if (error == 0 && proof->doubts != lock->engine->doubts)
+		end(proof);
+	else if (error == 0 && proof->doubts != lock->engine->session.doubts)
 		send(proof);
 	else if (error == 0 && proof->wants_token)
 		tell_token(proof);
 	else if (error == 0)
-		proof_answer(proof, 0, 0);
+		answer(proof, 0, 0);
 	else if (error == -EACCES || error == -EMSGSIZE)
-		proof_answer(proof, error, 0);
+		answer(proof, error, 0);
 	else if (error == -ESTALE)
 		prove_again(proof);
 	else if (error == -ENOENT)
@@ -305,7 +333,7 @@ void proofs_resume(struct lock *lock)
 {
 	struct proof *proof, *next;
 	DL_FOREACH_SAFE (lock->proofs, proof, next) {
-		if (proof->under_way == 0 && proof->list_wanted <= lock->lists_done)
+		if (proof->under_way == 0 && proof->list_wanted <= lock->listing.done)
 			send(proof);
 	}
 }
@@ -314,7 +342,7 @@ bool proofs_need_list(const struct lock *lock)
 {
 	const struct proof *proof;
 	DL_FOREACH (lock->proofs, proof) {
-		if (proof->list_wanted > lock->lists_done)
+		if (proof->list_wanted > lock->listing.done)
 			return true;
 	}
 	return false;
@@ -327,7 +355,7 @@ void proofs_forget_sent(struct lock *lock)
 		proof->under_way = 0;
 		proof->list_wanted = 0;
 		if (proof->file == NULL)
-			proof_end(proof);
+			end(proof);
 	}
 }
 
@@ -354,12 +382,12 @@ static bool collect_files(struct engine *engine, struct collection *collection)
 
 	for (file = engine->lockfiles; file != NULL; file = file->hh.next) {
 		size_t bytes = bytes_of(file->path, 0);
-		if (file->proof_round == engine->proof_round || file->ask != NULL ||
+		if (file->proof_round == engine->proofs.round || file->ask != NULL ||
 		    lockfile_is_busy(engine, file->path))
 			continue;
 		if (!has_room(engine, collection, 1, bytes))
 			return false;
-		file->proof_round = engine->proof_round;
+		file->proof_round = engine->proofs.round;
 		collection->proofs[collection->count++] = (struct store_proof){.path = file->path};
 		collection->znodes++;
 		collection->bytes += bytes;
@@ -373,22 +401,22 @@ static void collect_next(struct engine *engine, struct collection *collection)
 	for (struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		struct claim *claim;
 		CLAIMS_FOREACH (lock->queue.first, claim) {
-			if (!may_be_proved(claim) || claim->proof_round == engine->proof_round)
+			if (!may_be_proved(claim) || claim->proof_round == engine->proofs.round)
 				continue;
 			if (!collect(collection, claim, NULL))
 				return;
-			claim->proof_round = engine->proof_round;
+			claim->proof_round = engine->proofs.round;
 		}
 	}
 	if (collect_files(engine, collection))
-		engine->proof_round++; /* all have had their turn */
+		engine->proofs.round++; /* all have had their turn */
 }
 
-void engine_send_beat(struct engine *engine)
+void proofs_send_beat(struct engine *engine)
 {
 	struct collection collection;
 
 	collection.count = collection.znodes = collection.bytes = 0;
 	collect_next(engine, &collection);
-	engine_send_proof(engine, NULL, collection.proofs, collection.count);
+	outbox_send_proof(engine, NULL, collection.proofs, collection.count);
 }

@@ -14,6 +14,7 @@
 #include "engine/precedence.h"
 #include "engine/rival.h"
 #include "engine/save.h"
+#include "engine/state.h"
 
 static bool is_held(const struct place *place)
 {
@@ -21,19 +22,18 @@ static bool is_held(const struct place *place)
 	return claim != NULL && claim->state == CLAIM_HELD;
 }
 
-bool claim_is_behind(const struct claim *claim, const struct place *behind)
+bool queue_is_behind(const struct claim *claim, const struct place *behind)
 {
-	return !behind->requeue &&
-	       (place_has_precedence(behind, &claim->place) || is_held(behind)) &&
+	return !behind->requeue && (precedence_has(behind, &claim->place) || is_held(behind)) &&
 	       claims_conflict(behind, &claim->place);
 }
 
-bool claim_passes(const struct claim *claim, const struct place *front)
+bool queue_passes(const struct claim *claim, const struct place *front)
 {
 	const struct rival *rival = rival_of(front);
 	if (front->requeue)
 		return true;
-	if (!place_has_precedence(&claim->place, front))
+	if (!precedence_has(&claim->place, front))
 		return false;
 	return rival != NULL ? rival->known >= KNOWN && front->says_waits : !is_held(front);
 }
@@ -52,32 +52,32 @@ void queue_judge(struct claim *claim)
 
 static void seek(struct lock *lock)
 {
-	if (lock->seeking_prev == NULL)
-		DL_APPEND2(lock->engine->seeking, lock, seeking_prev, seeking_next);
+	if (lock->seeking.prev == NULL)
+		DL_APPEND2(lock->engine->searches.wanted, lock, seeking.prev, seeking.next);
 }
 
 void queue_seek(struct claim *claim)
 {
-	claim->looked = claim->place.lock->looks - 1;
+	claim->looked = claim->place.lock->seeking.looks - 1;
 	seek(claim->place.lock);
 }
 
 void queue_look_for_cycles(struct lock *lock)
 {
-	lock->cycle_expected = false;
-	lock->looks++;
+	lock->seeking.cycle_expected = false;
+	lock->seeking.looks++;
 	seek(lock);
 }
 
-bool claim_may_be_in_cycle(const struct claim *claim)
+bool queue_may_be_in_cycle(const struct claim *claim)
 {
 	return claim->place.parts.record || claim->place.lock->records != NULL;
 }
 
 static bool is_to_look(const struct claim *claim)
 {
-	return claim->state == CLAIM_WAITING && claim->looked != claim->place.lock->looks &&
-	       claim_may_be_in_cycle(claim) && claim_first_asked(claim) != NULL;
+	return claim->state == CLAIM_WAITING && claim->looked != claim->place.lock->seeking.looks &&
+	       queue_may_be_in_cycle(claim) && claim_first_asked(claim) != NULL;
 }
 
 struct claim *queue_next_seeker(struct lock *lock)
@@ -85,18 +85,19 @@ struct claim *queue_next_seeker(struct lock *lock)
 	struct claim *claim, *found = NULL;
 
 	CLAIMS_FOREACH (lock->queue.first, claim) {
-		bool later = claim_name_compare(claim->place.parts.order, "", lock->sought, "") > 0;
+		bool later = claim_name_compare(claim->place.parts.order, "", lock->seeking.sought,
+						"") > 0;
 		if ((found != NULL && !later) || !is_to_look(claim))
 			continue;
 		found = claim;
 		if (later)
 			break;
 	}
-	DL_DELETE2(lock->engine->seeking, lock, seeking_prev, seeking_next);
-	lock->seeking_prev = lock->seeking_next = NULL;
+	DL_DELETE2(lock->engine->searches.wanted, lock, seeking.prev, seeking.next);
+	lock->seeking.prev = lock->seeking.next = NULL;
 	if (found == NULL)
 		return NULL;
-	lock->sought = found->place.parts.order;
+	lock->seeking.sought = found->place.parts.order;
 	seek(lock); /* after other locks */
 	return found;
 }
@@ -132,7 +133,7 @@ void queue_drop_from_changed(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
 	struct claim *before = engine->changed;
-	claim->looked = claim->place.lock->looks;
+	claim->looked = claim->place.lock->seeking.looks;
 	if (claim->changed_next == NULL)
 		return;
 	while (before->changed_next != claim)
@@ -158,10 +159,10 @@ static void forget(struct lock *lock)
 		else
 			rival_free(rival);
 	}
-	lock->known = lock->unseen = false;
-	lock->list_wanted = 0;
-	lock->foreign_in_queue = lock->foreign_records_in_queue = 0;
-	lock->records_in_queue = lock->anchored_in_queue = 0;
+	lock->known = lock->doubts.unseen = false;
+	lock->listing.wanted = 0;
+	lock->in_queue.foreign = lock->in_queue.foreign_records = 0;
+	lock->in_queue.records = lock->in_queue.anchored = 0;
 }
 
 /* Counts a place into the queue or out of it. */
@@ -171,15 +172,15 @@ static void count(const struct place *place, bool in)
 	const struct claim_name *parts = &place->parts;
 	size_t one = in ? 1 : (size_t)-1;
 	if (parts->record || parts->anchored)
-		lock->records_in_queue += one;
+		lock->in_queue.records += one;
 	if (parts->anchored)
-		lock->anchored_in_queue += one;
+		lock->in_queue.anchored += one;
 	if (!place->foreign)
-		lock->own_in_queue += one;
+		lock->in_queue.own += one;
 	else
-		lock->foreign_in_queue += one;
+		lock->in_queue.foreign += one;
 	if (place->foreign && parts->record)
-		lock->foreign_records_in_queue += one;
+		lock->in_queue.foreign_records += one;
 }
 
 void queue_look_for_precedence(const struct place *come)
@@ -197,9 +198,9 @@ void queue_look_for_precedence(const struct place *come)
 void queue_release(struct lock *lock)
 {
 	/* Only tests are left: nothing tells when an empty queue's numbers restart. */
-	if (lock->own_in_queue == lock->tests_count)
+	if (lock->in_queue.own == lock->in_queue.tests)
 		lock->known = false;
-	if (lock->own_in_queue == 0)
+	if (lock->in_queue.own == 0)
 		forget(lock);
 }
 
@@ -230,7 +231,7 @@ void queue_look_further(const struct rival *rival)
 static void forget_contention(const struct lock *lock)
 {
 	struct handoff *handoff;
-	DL_FOREACH (lock->held_handoffs, handoff) {
+	DL_FOREACH (lock->handoffs.held, handoff) {
 		if (!handoff->contended)
 			continue;
 		handoff->contended = false;
@@ -248,7 +249,7 @@ void queue_remove(struct place *place)
 	queue_weaken(place);
 	place_remove(&lock->queue, place);
 	count(place, false);
-	if (lock->cycle_expected)
+	if (lock->seeking.cycle_expected)
 		queue_look_for_cycles(lock);
 	if (place->foreign)
 		forget_contention(lock);

@@ -5,14 +5,40 @@
 #ifndef DLOCKFS_ENGINE_QUEUE_H
 #define DLOCKFS_ENGINE_QUEUE_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct claim;
+struct lock;
+struct place;
+struct rival;
+
+/* Of a lock: how many stand in its queue. */
+struct queue_counts {
+	size_t own;   /* claims of ours, and tests: what the queue is kept for */
+	size_t tests; /* those alone */
+	size_t foreign;
+	size_t foreign_records; /* of record locks among them */
+	size_t records;		/* anybody's of record locks, or with an anchor */
+	size_t anchored;	/* anybody's with an anchor */
+};
+
+/* Of a lock: its part in the searches for cycles (seek.h). */
+struct seeking {
+	bool cycle_expected; /* there may be a cycle, but not all of it is known, or it could not be
+				broken yet: it is looked for again whenever a claim goes */
+	uint32_t looks;	     /* so often all of its claims were to be looked at because of that */
+	int64_t sought;	     /* the order of the latest claim that was looked at there */
+	struct lock *prev, *next; /* in engine->searches.wanted; NULL: it is not */
+};
 
 /* Whether a claim is to wait for one that stands behind it: that has precedence, or is held: a
  * flock through the same open file, which others have locked under, or which was handed over. */
-bool claim_is_behind(const struct claim *claim, const struct place *behind);
+bool queue_is_behind(const struct claim *claim, const struct place *behind);
 
 /* Whether a claim goes before one that stands in front of it, as far as is known. */
-bool claim_passes(const struct claim *claim, const struct place *front);
+bool queue_passes(const struct claim *claim, const struct place *front);
 
 /* Puts a place that has an order where it belongs. */
 void queue_insert(struct place *place);
@@ -36,7 +62,7 @@ void queue_look_for_precedence(const struct place *come);
 
 /* Whether a wish may wait for its own process: for record locks, or for a flock of a file that
  * record locks were taken through. */
-bool claim_may_be_in_cycle(const struct claim *claim);
+bool queue_may_be_in_cycle(const struct claim *claim);
 
 /* What is known of the queue has changed: who looks for a cycle looks further than at what blocks
  * it. All do as with queue_seek(). */
@@ -45,7 +71,7 @@ void queue_look_for_cycles(struct lock *lock);
 /* One claim of ours, or test, needs the queue no longer. */
 void queue_release(struct lock *lock);
 
-/* Notes that a WAITING claim's place is to be looked at, by engine_finish(); or not any more. */
+/* Notes that a WAITING claim's place is to be looked at, by settle_changed(); or not any more. */
 void queue_judge(struct claim *claim);
 void queue_drop_from_changed(struct claim *claim);
 

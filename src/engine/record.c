@@ -40,7 +40,7 @@ static struct process *find_or_create_process(struct engine *engine, uint64_t id
 	if (process == NULL)
 		return NULL;
 	process->id = id;
-	process->number = engine_next_owner(engine);
+	process->number = claim_next_owner(engine);
 	HASH_ADD(hh, engine->processes, id, sizeof(process->id), process);
 	if (process->hh.tbl == NULL) {
 		free(process);
@@ -85,7 +85,7 @@ struct records *records_open(struct lock *lock, uint64_t process_id)
 	return records;
 }
 
-bool process_holds(const struct process *process)
+bool records_process_holds(const struct process *process)
 {
 	const struct records *records;
 	DL_FOREACH2 (process->records, records, process_next) {
@@ -155,7 +155,7 @@ static int add_range(const struct records *records, struct range range, struct r
 /* The process holds this from now on, as its claims and flocks cover it. Returns 0 or -ENOMEM. */
 static int grant_covered(struct records *records, struct range_set held)
 {
-	owner_note_grant(&records->owner);
+	claim_note_grant(&records->owner);
 	return coverage_change(records, held);
 }
 

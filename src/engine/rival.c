@@ -12,6 +12,7 @@
 #include "claim/data.h"
 #include "engine/lock.h"
 #include "engine/outbox.h"
+#include "engine/state.h"
 
 struct rival *rival_create(struct lock *lock, const char *name, const struct claim_name *parts)
 {
@@ -60,10 +61,11 @@ void rival_forget_data(struct rival *rival)
 
 void rival_watch(struct rival *rival)
 {
-	if (rival->sent || rival->orphan || rival->place.lock->engine->session != STORE_CONNECTED)
+	if (rival->sent || rival->orphan ||
+	    rival->place.lock->engine->session.state != STORE_CONNECTED)
 		return;
 	rival->sent = true;
-	engine_watch(rival);
+	outbox_watch(rival);
 }
 
 /* What a rival covers is known to be less than its name says. Returns 0 or -ENOMEM. */
@@ -125,7 +127,7 @@ bool rival_send_back(struct rival *rival, int64_t behind)
 	if (text == NULL)
 		return false;
 	rival->amending = true;
-	engine_amend(&rival->place, text);
+	outbox_amend(&rival->place, text);
 	free(text);
 	return true;
 }
@@ -136,7 +138,7 @@ void claim_oversee(struct claim *claim)
 	struct lock *lock = claim->place.lock;
 	char name[CLAIM_NAME_BYTES];
 
-	if (claim->overseen || lock->engine->session != STORE_CONNECTED)
+	if (claim->overseen || lock->engine->session.state != STORE_CONNECTED)
 		return;
 	struct rival *overseer = rival_create(lock, place_name(&claim->place, name), &none);
 	if (overseer == NULL)
@@ -178,7 +180,7 @@ void claim_note_change(struct claim *claim, uint32_t version)
 		return;
 	/* It was this change that another operation met, whose answer came before. */
 	claim->data.stale = false;
-	engine_retry_in(claim->place.lock->engine, 1);
+	lock_retry_in(claim->place.lock->engine, 1);
 }
 
 void claim_note_version(struct claim *claim, uint32_t version)

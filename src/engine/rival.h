@@ -5,7 +5,70 @@
 #ifndef DLOCKFS_ENGINE_RIVAL_H
 #define DLOCKFS_ENGINE_RIVAL_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/place.h"
+
+struct claim;
+struct engine;
+
+/* What is known of a rival's data. */
+enum knowledge {
+	KNOWN_NOT,
+	KNOWN_ONCE, /* they were read, or may not be: rival_may_be_none() */
+	KNOWN,	    /* they have been read, and are again when they change */
+	KNOWN_OURS, /* the same, and they are of dlockfs */
+};
+
+/* Who has called watch() of the store: the tag. */
+struct watcher {
+	bool of_file; /* it is of a struct file_ask (alteration.h); else of a struct rival */
+};
+
+/* A claim of somebody else. */
+struct rival {
+	struct place place; /* first: see rival_of() */
+	char *name;	    /* next: see struct named_place */
+	struct watcher watcher;
+	enum knowledge known : 2;
+	bool sent : 1;	       /* watch() is under way; or withdraw(), of an orphan */
+	bool amending : 1;     /* amend() is: rival_send_back() */
+	bool orphan : 1;       /* it has gone, and was not released */
+	bool looked_ahead : 1; /* since the last list the next one in front is watched */
+	bool overseer : 1;     /* no claim, but the watch of one of ours; in lock->overseers */
+	bool may_wait : 1;     /* as found out by */
+	uint32_t judged;       /* the search of deadlock.c of that number */
+	int64_t trip_ms;       /* of its host, as its data say; 0: not known */
+	int64_t delay_end_ms;  /* of an orphan */
+	char *text;	       /* its data, if they were read, and say that it waits; else NULL */
+};
+
+/* The rival that has the place; NULL for a claim of ours, and for NULL. */
+static inline struct rival *rival_of(const struct place *place)
+{
+	_Static_assert(offsetof(struct rival, place) == offsetof(struct named_place, place) &&
+			       offsetof(struct rival, name) == offsetof(struct named_place, name),
+		       "a rival begins with its place, and has a name");
+	return place != NULL && place->foreign ? (struct rival *)place : NULL;
+}
+
+/* The first rival from that place on, in its list; NULL: there is none. */
+static inline struct rival *rival_from(const struct place *place)
+{
+	while (place != NULL && !place->foreign)
+		place = place->next;
+	return rival_of(place);
+}
+
+static inline struct rival *rival_next(const struct rival *rival)
+{
+	return rival_from(rival->place.next);
+}
+
+/* Visits the rivals in a list of places. */
+#define RIVALS_FOREACH(list, rival)                                                                \
+	for ((rival) = rival_from(list); (rival) != NULL; (rival) = rival_next(rival))
 
 /* A rival in no list. NULL: out of memory. */
 struct rival *rival_create(struct lock *lock, const char *name, const struct claim_name *parts);

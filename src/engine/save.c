@@ -31,95 +31,133 @@ const char *const engine_kind_words[] = {
 	[LOCK_KIND_RECORD] = "record",
 };
 
+const struct field engine_fields[] = {
+	{"session_number", FIELD_UNSIGNED(struct engine, issued.session, UINT64_MAX)},
+	{"claim_number", FIELD_UNSIGNED(struct engine, issued.claim, UINT32_MAX)},
+	{"grants", FIELD_UNSIGNED(struct engine, issued.grants, UINT64_MAX)},
+	{"connections", FIELD_UNSIGNED(struct engine, session.connections, UINT64_MAX)},
+	{"sessions_lost", FIELD_UNSIGNED(struct engine, session.lost, UINT64_MAX)},
+	{"timeout_ms", FIELD_NUMBER(struct engine, session.timeout_ms, 0, INT32_MAX)},
+	{"setbacks", FIELD_UNSIGNED(struct engine, moratorium.setbacks, UINT64_MAX), FIELD_OR(0)},
+	{"moratorium_ms", FIELD_NUMBER(struct engine, moratorium.until_ms, 0, SAVE_TIME_MAX_MS),
+	 FIELD_OR(INT64_MIN)},
+	{0},
+};
+
+const struct field engine_lock_fields[] = {
+	{"moratorium_ms", FIELD_NUMBER(struct lock, moratorium_ms, 0, SAVE_TIME_MAX_MS),
+	 FIELD_OR(0)},
+	{0},
+};
+
+const struct field engine_owner_fields[] = {
+	{"lost", FIELD_FLAG(struct owner, lost)},
+	{"granted", FIELD_UNSIGNED(struct owner, granted, UINT64_MAX), FIELD_OR(0)},
+	{"token_grant", FIELD_UNSIGNED(struct owner, token_grant, UINT64_MAX), FIELD_OR(0)},
+	{"token", FIELD_UNSIGNED(struct owner, token, UINT64_MAX), FIELD_OR(0)},
+	{0},
+};
+
+const struct field engine_wish_fields[] = {
+	{"pid", FIELD_NUMBER(struct wish, pid, 0, INT32_MAX)},
+	{"uid", FIELD_UNSIGNED(struct wish, uid, UINT32_MAX)},
+	{0},
+};
+
+const struct field engine_handoff_fields[] = {
+	{"lead", FIELD_UNSIGNED(struct handoff, number, SAVE_HANDOFFS_MAX)},
+	{"contended", FIELD_FLAG(struct handoff, contended)},
+	{"passed", FIELD_NUMBER(struct handoff, passed, 0, INT64_MAX), FIELD_OR(0)},
+	{0},
+};
+
 /* What each line says */
+
+#define WHOLE(type, part) STATE_WHOLE(part, type, item)
 
 void engine_save_owner(const struct owner *owner, FILE *out)
 {
 	state_unsigned(out, "owner", owner->number);
 }
 
-static void save_engine(const struct engine *engine, FILE *out)
+static const struct engine_transfer *transfer_of(const struct owner *owner)
 {
-	const struct store_lease lease = engine_lease(engine);
+	return owner->lock->engine->transfer;
+}
+
+static void save_engine(const struct state_item *item, FILE *out)
+{
+	const struct engine *engine = WHOLE(const struct engine, item);
+	const struct store_lease lease = outbox_lease(engine);
 
 	state_begin(out, "engine");
-	state_unsigned(out, "session_number", engine->session_number);
-	state_unsigned(out, "claim_number", engine->claim_number);
-	state_unsigned(out, "owner_number", engine->owner_number);
-	state_unsigned(out, "grants", engine->grants);
-	state_unsigned(out, "connections", engine->connections);
-	state_unsigned(out, "sessions_lost", engine->sessions_lost);
-	state_flag(out, "lost", engine->session == STORE_LOST);
-	if (engine->session == STORE_SUSPENDED && engine->suspended_ms != INT64_MIN)
-		state_number(out, "suspended_ms", engine->suspended_ms);
-	state_number(out, "timeout_ms", engine->timeout_ms);
+	fields_save(engine_fields, engine, out);
+	state_unsigned(out, "owner_number", engine->issued.owner);
+	state_flag(out, "lost", engine->session.state == STORE_LOST);
+	if (engine->session.state == STORE_SUSPENDED && engine->session.suspended_ms != INT64_MIN)
+		state_number(out, "suspended_ms", engine->session.suspended_ms);
 	state_number(out, "proven_ms", lease.saved_ms);
 	state_flag(out, "doubtful", lease.doubtful);
-	state_unsigned(out, "setbacks", engine->setbacks);
-	if (engine->moratorium_ms != INT64_MIN)
-		state_number(out, "moratorium_ms", engine->moratorium_ms);
-	state_flag(out, "set_back", engine->moratorium == STORE_SET_BACK);
+	state_flag(out, "set_back", engine->moratorium.why == STORE_SET_BACK);
 	state_end(out);
 }
 
-static void save_lock(const struct lock *lock, FILE *out)
+static void save_lock(const struct state_item *item, FILE *out)
 {
+	const struct lock *lock = WHOLE(const struct lock, item);
+
 	state_begin(out, "lock");
 	state_text(out, "path", lock->path);
 	state_text(out, "recipe", claim_recipe_names[lock_recipe(lock)]);
-	if (lock->moratorium_ms != 0)
-		state_number(out, "moratorium_ms", lock->moratorium_ms);
+	fields_save(engine_lock_fields, lock, out);
 	state_end(out);
-}
-
-static void save_grants(const struct owner *owner, FILE *out)
-{
-	state_flag(out, "lost", owner->lost);
-	state_unsigned(out, "granted", owner->granted);
-	state_unsigned(out, "token_grant", owner->token_grant);
-	state_unsigned(out, "token", owner->token);
 }
 
 /* An open file that was granted nothing has none. */
-static void save_owner(const struct owner *owner, const struct engine_transfer *transfer, FILE *out)
+static void save_owner(const struct state_item *item, FILE *out)
 {
+	const struct owner *owner = WHOLE(const struct owner, item);
+
 	if (!owner->lost && owner->granted == 0 && owner->token_grant == 0)
 		return;
 	state_begin(out, "owner");
-	state_unsigned(out, "file", transfer->number_owner(owner->cookie));
-	save_grants(owner, out);
+	state_unsigned(out, "file", transfer_of(owner)->number_owner(owner->cookie));
+	fields_save(engine_owner_fields, owner, out);
 	state_end(out);
 }
 
-static void save_process(const struct records *records, const struct engine_transfer *transfer,
-			 FILE *out)
+static void save_process(const struct state_item *item, FILE *out)
 {
+	const struct owner *owner = WHOLE(const struct owner, item);
+	const struct records *records = owner->records;
+
 	if (records->files_count == 0)
 		return; /* it was not let in */
 	state_begin(out, "process");
 	state_unsigned(out, "id", records->process_id);
 	state_number(out, "pid", records->pid);
 	state_ranges(out, "held", &records->held);
-	engine_save_owner(&records->owner, out);
-	save_grants(&records->owner, out);
-	state_unsigned(out, "file", transfer->number_owner(records->files[0]->cookie));
+	engine_save_owner(owner, out);
+	fields_save(engine_owner_fields, owner, out);
+	state_unsigned(out, "file", transfer_of(owner)->number_owner(records->files[0]->cookie));
 	state_end(out);
 	for (size_t i = 1; i < records->files_count; i++) {
 		state_begin(out, "file");
-		state_unsigned(out, "file", transfer->number_owner(records->files[i]->cookie));
+		state_unsigned(out, "file",
+			       transfer_of(owner)->number_owner(records->files[i]->cookie));
 		state_end(out);
 	}
 }
 
 /* Whose a wish is. */
-static void save_whose(const struct owner *owner, const struct engine_transfer *transfer, FILE *out)
+static void save_whose(const struct owner *owner, FILE *out)
 {
 	if (owner == NULL)
 		return;
 	if (owner->records != NULL)
 		state_unsigned(out, "process", owner->records->process_id);
 	else
-		state_unsigned(out, "file", transfer->number_owner(owner->cookie));
+		state_unsigned(out, "file", transfer_of(owner)->number_owner(owner->cookie));
 }
 
 /* Whether the wish is saved in the line of its claim: the only one, or the holder's. */
@@ -128,28 +166,26 @@ static bool is_of_line(const struct wish *wish)
 	return wish->claim->handoff == NULL || wish_is_held(wish);
 }
 
-static void save_wish(const struct wish *wish, const struct engine_transfer *transfer, FILE *out)
+static void write_wish(const struct wish *wish, FILE *out)
 {
-	const struct engine_caller caller = wish_caller(wish);
+	const struct engine_transfer *transfer = wish_lock(wish)->engine->transfer;
 
 	state_text(out, "kind", engine_kind_words[wish->kind]);
 	state_flag(out, "asked", wish->asked);
 	state_flag(out, "waits", wish->waits);
 	if (wish->timer.place != 0)
 		state_number(out, "due_ms", wish->timer.due_ms);
-	state_number(out, "pid", wish->pid);
-	state_unsigned(out, "uid", wish->uid);
+	fields_save(engine_wish_fields, wish, out);
 	if (wish->asked)
 		state_unsigned(out, "wish", transfer->number_wish(wish->cookie));
 	state_flag(out, "grace", wish->grace == GRACE_RUNS);
 	if (wish->grace == GRACE_RUNS && wish->claim->limit_ms != INT64_MAX)
 		state_number(out, "limit_ms", wish->claim->limit_ms);
-	save_whose(wish->owner, transfer, out);
-	transfer->save_caller(out, &caller);
+	save_whose(wish->owner, out);
+	transfer->save_details(out, wish_details(wish));
 }
 
-static void save_coverage(const struct claim *claim, const struct engine_transfer *transfer,
-			  FILE *out)
+static void save_coverage(const struct claim *claim, FILE *out)
 {
 	const struct coverage *coverage = claim_coverage(claim);
 	struct range asked = coverage->asked;
@@ -159,16 +195,15 @@ static void save_coverage(const struct claim *claim, const struct engine_transfe
 	state_ranges(out, "asked_for", &set);
 	/* Through which file a range was asked for matters only while it is; that may be closed. */
 	if (claim->wishes != NULL && claim->state != CLAIM_HELD)
-		state_unsigned(out, "through", transfer->number_owner(coverage->file->cookie));
+		state_unsigned(out, "through",
+			       transfer_of(coverage->file)->number_owner(coverage->file->cookie));
 }
 
 /* `lead`, `keeper` and `behind` are the words of the format. */
 static void save_handoff(const struct claim *claim, FILE *out)
 {
-	state_unsigned(out, "lead", claim->handoff->number);
+	fields_save(engine_handoff_fields, claim->handoff, out);
 	state_flag(out, "keeper", claim->state != CLAIM_HELD || claim_is_kept(claim));
-	state_flag(out, "contended", claim->handoff->contended);
-	state_number(out, "passed", claim->handoff->passed);
 }
 
 /* Whether its data in the store may not be what it should be. */
@@ -179,8 +214,9 @@ static bool is_to_be_amended(const struct claim *claim)
 	return stands && (claim->data.amended || claim->data.amending);
 }
 
-static void save_claim(const struct claim *claim, const struct engine_transfer *transfer, FILE *out)
+static void save_claim(const struct state_item *item, FILE *out)
 {
+	const struct claim *claim = WHOLE(const struct claim, item);
 	char name[CLAIM_NAME_BYTES];
 	const struct wish *wish = claim->wishes;
 
@@ -191,7 +227,7 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 	state_text(out, "state", engine_state_words[claim->state]);
 	state_text(out, "name", place_name(&claim->place, name));
 	if (wish != NULL && is_of_line(wish))
-		save_wish(wish, transfer, out);
+		write_wish(wish, out);
 	if (claim->state == CLAIM_HELD)
 		state_number(out, "kept", claim->kept);
 	state_flag(out, "says_waits", claim->place.says_waits);
@@ -204,78 +240,23 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 	if (claim->place.holds != NULL)
 		state_ranges(out, "holds", claim->place.holds);
 	if (claim_coverage(claim) != NULL)
-		save_coverage(claim, transfer, out);
+		save_coverage(claim, out);
 	if (claim->handoff != NULL)
 		save_handoff(claim, out);
 	state_end(out);
 }
 
-static void save_waiting(const struct wish *wish, const struct engine_transfer *transfer, FILE *out)
+static void save_wish(const struct state_item *item, FILE *out)
 {
+	const struct wish *wish = WHOLE(const struct wish, item);
+
 	state_begin(out, "wish");
-	save_wish(wish, transfer, out);
+	write_wish(wish, out);
 	state_unsigned(out, "behind", wish->claim->handoff->number);
 	state_end(out);
 }
 
-/* All of them */
-
-static void save_list(const struct place *list, const struct engine_transfer *transfer, FILE *out)
-{
-	const struct claim *claim;
-
-	CLAIMS_FOREACH (list, claim) {
-		save_claim(claim, transfer, out);
-	}
-}
-
-static void save_wishes(const struct handoff *list, const struct engine_transfer *transfer,
-			FILE *out)
-{
-	const struct handoff *handoff;
-	const struct wish *wish;
-
-	DL_FOREACH (list, handoff) {
-		DL_FOREACH (handoff->claim->wishes, wish) {
-			if (!is_of_line(wish))
-				save_waiting(wish, transfer, out);
-		}
-	}
-}
-
-struct saving {
-	const struct engine_transfer *transfer;
-	FILE *out;
-};
-
-static void save_visited(void *visitor, struct owner *owner)
-{
-	const struct saving *saving = visitor;
-	save_owner(owner, saving->transfer, saving->out);
-}
-
-void engine_save(const struct engine *engine, const struct engine_transfer *transfer, FILE *out)
-{
-	struct saving saving = {transfer, out};
-	const struct lock *lock;
-	const struct records *records;
-
-	save_engine(engine, out);
-	transfer->each_owner(engine->context, save_visited, &saving);
-	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
-		save_lock(lock, out);
-		for (records = lock->records; records != NULL; records = records->hh.next)
-			save_process(records, transfer, out);
-		save_list(lock->queue.first, transfer, out);
-		save_list(lock->unplaced, transfer, out);
-		save_list(lock->leaving, transfer, out);
-		save_wishes(lock->handoffs, transfer, out);
-		save_wishes(lock->held_handoffs, transfer, out);
-	}
-	lockfiles_save(engine, out);
-}
-
-/* For the journal */
+/* Items */
 
 enum { PART_ENGINE = 4, PART_OWNERS, PART_LOCKS };
 
@@ -291,27 +272,14 @@ static struct state_place place_in(const struct lock *lock, uint64_t group, uint
 	};
 }
 
-/* What the item is a part of. */
-#define WHOLE(type, part) ((type *)((char *)(part)-offsetof(type, item)))
-
 static struct state_place engine_place_of(const struct state_item *item)
 {
 	return (struct state_place){{WHOLE(const struct engine, item)->place, PART_ENGINE}};
 }
 
-static void engine_save_item(const struct state_item *item, FILE *out)
-{
-	save_engine(WHOLE(const struct engine, item), out);
-}
-
 static struct state_place lock_place_of(const struct state_item *item)
 {
 	return place_in(WHOLE(const struct lock, item), GROUP_LOCK, 0);
-}
-
-static void lock_save_item(const struct state_item *item, FILE *out)
-{
-	save_lock(WHOLE(const struct lock, item), out);
 }
 
 static struct state_place owner_place_of(const struct state_item *item)
@@ -320,22 +288,10 @@ static struct state_place owner_place_of(const struct state_item *item)
 	return (struct state_place){{owner->lock->engine->place, PART_OWNERS, owner->number}};
 }
 
-static void owner_save_item(const struct state_item *item, FILE *out)
-{
-	const struct owner *owner = WHOLE(const struct owner, item);
-	save_owner(owner, owner->lock->engine->transfer, out);
-}
-
 static struct state_place process_place_of(const struct state_item *item)
 {
 	const struct owner *owner = WHOLE(const struct owner, item);
 	return place_in(owner->lock, GROUP_PROCESS, owner->number);
-}
-
-static void process_save_item(const struct state_item *item, FILE *out)
-{
-	const struct owner *owner = WHOLE(const struct owner, item);
-	save_process(owner->records, owner->lock->engine->transfer, out);
 }
 
 static struct state_place claim_place_of(const struct state_item *item)
@@ -344,30 +300,23 @@ static struct state_place claim_place_of(const struct state_item *item)
 	return place_in(claim->place.lock, GROUP_CLAIM, claim->serial);
 }
 
-static void claim_save_item(const struct state_item *item, FILE *out)
-{
-	const struct claim *claim = WHOLE(const struct claim, item);
-	save_claim(claim, claim->place.lock->engine->transfer, out);
-}
-
 static struct state_place wish_place_of(const struct state_item *item)
 {
 	const struct wish *wish = WHOLE(const struct wish, item);
 	return place_in(wish_lock(wish), GROUP_WISH, wish->serial);
 }
 
-static void wish_save_item(const struct state_item *item, FILE *out)
-{
-	const struct wish *wish = WHOLE(const struct wish, item);
-	save_waiting(wish, wish_lock(wish)->engine->transfer, out);
-}
+static const struct state_kind engine_kind = {engine_place_of, save_engine};
+static const struct state_kind lock_kind = {lock_place_of, save_lock};
+static const struct state_kind owner_kind = {owner_place_of, save_owner};
+static const struct state_kind process_kind = {process_place_of, save_process};
+static const struct state_kind claim_kind = {claim_place_of, save_claim};
+static const struct state_kind wish_kind = {wish_place_of, save_wish};
 
-static const struct state_kind engine_kind = {engine_place_of, engine_save_item};
-static const struct state_kind lock_kind = {lock_place_of, lock_save_item};
-static const struct state_kind owner_kind = {owner_place_of, owner_save_item};
-static const struct state_kind process_kind = {process_place_of, process_save_item};
-static const struct state_kind claim_kind = {claim_place_of, claim_save_item};
-static const struct state_kind wish_kind = {wish_place_of, wish_save_item};
+static const struct state_kind *kind_of(const struct owner *owner)
+{
+	return owner->records != NULL ? &process_kind : &owner_kind;
+}
 
 void engine_mark(struct engine *engine)
 {
@@ -381,9 +330,7 @@ void lock_mark(struct lock *lock)
 
 void owner_mark(struct owner *owner)
 {
-	const struct lock *lock = owner->lock;
-	state_journal_mark(lock->engine->journal, &owner->item,
-			   owner->records != NULL ? &process_kind : &owner_kind);
+	state_journal_mark(owner->lock->engine->journal, &owner->item, kind_of(owner));
 }
 
 void claim_mark(struct claim *claim)
@@ -404,48 +351,71 @@ void engine_unmark(struct engine *engine, struct state_item *item)
 	state_journal_remove(engine->journal, item);
 }
 
-static void mark_list(struct place *list)
+/* All of them */
+
+static void visit_owner(void *visitor, struct owner *owner)
+{
+	state_journal_visit(visitor, &owner->item, kind_of(owner));
+}
+
+static void visit_list(const struct state_visit *each, struct place *list)
 {
 	struct claim *claim;
-	struct wish *wish;
+
 	CLAIMS_FOREACH (list, claim) {
-		claim_mark(claim);
-		DL_FOREACH (claim->wishes, wish) {
-			wish_mark(wish);
+		state_journal_visit(each, &claim->item, &claim_kind);
+	}
+}
+
+static void visit_wishes(const struct state_visit *each, struct handoff *list)
+{
+	struct handoff *handoff;
+	struct wish *wish;
+
+	DL_FOREACH (list, handoff) {
+		DL_FOREACH (handoff->claim->wishes, wish) {
+			if (!is_of_line(wish))
+				state_journal_visit(each, &wish->item, &wish_kind);
 		}
 	}
 }
 
-static void mark_visited(void *visitor, struct owner *owner)
+/* All but the engine's own, in the order of their lines. */
+static void visit_all(const struct engine *engine, struct state_visit each)
 {
-	owner_mark(owner);
-}
-
-static void mark_all(struct lock *lock)
-{
+	struct lock *lock;
 	struct records *records;
 
-	lock_mark(lock);
-	for (records = lock->records; records != NULL; records = records->hh.next)
-		owner_mark(&records->owner);
-	mark_list(lock->queue.first);
-	mark_list(lock->unplaced);
-	mark_list(lock->leaving);
+	engine->transfer->each_owner(engine->context, visit_owner, &each);
+	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
+		state_journal_visit(&each, &lock->item, &lock_kind);
+		for (records = lock->records; records != NULL; records = records->hh.next)
+			visit_owner(&each, &records->owner);
+		visit_list(&each, lock->queue.first);
+		visit_list(&each, lock->unplaced);
+		visit_list(&each, lock->leaving);
+		visit_wishes(&each, lock->handoffs.waiting);
+		visit_wishes(&each, lock->handoffs.held);
+	}
+}
+
+void engine_save(struct engine *engine, const struct engine_transfer *transfer, FILE *out)
+{
+	engine->transfer = transfer;
+	save_engine(&engine->item, out);
+	visit_all(engine, (struct state_visit){.out = out});
+	lockfiles_save(engine, out);
 }
 
 void engine_set_journal(struct engine *engine, struct state_journal *journal,
 			const struct engine_transfer *transfer, uint64_t place)
 {
-	struct lock *lock;
-
 	engine->journal = journal;
 	engine->transfer = transfer;
 	engine->place = place;
 	if (journal == NULL)
 		return;
 	engine_mark(engine);
-	transfer->each_owner(engine->context, mark_visited, NULL);
-	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
-		mark_all(lock);
+	visit_all(engine, (struct state_visit){.journal = journal});
 	lockfiles_mark_all(engine);
 }

@@ -6,11 +6,20 @@
 #define DLOCKFS_ENGINE_SAVE_H
 
 #include "engine/state.h"
+#include "journal/fields.h"
 
 /* The words for states and kinds, by their numbers; of states, what they are once the connection is
  * lost. */
 extern const char *const engine_state_words[CLAIM_LEAVING + 1];
 extern const char *const engine_kind_words[LOCK_KIND_RECORD + 1];
+
+/* Numbers that leave room for what is added to them. */
+#define SAVE_TIME_MAX_MS  (INT64_MAX / 2)
+#define SAVE_HANDOFFS_MAX ((uint64_t)1 << 55)
+
+/* The members that are saved as they are. */
+extern const struct field engine_fields[], engine_lock_fields[], engine_owner_fields[],
+	engine_wish_fields[], engine_handoff_fields[];
 
 /* What is written of it has changed: for the journal. Called by who sets a member. */
 void engine_mark(struct engine *engine);

@@ -5,6 +5,7 @@
 #include "engine/seek.h"
 
 #include "engine/queue.h"
+#include "engine/state.h"
 
 /* How many steps all searches may take in so many milliseconds, and one of them. A step is a pair
  * of ranges that is compared, as a rule: a few nanoseconds. */
@@ -12,49 +13,49 @@ enum { STEPS = 2000000, STEPS_MS = 100, SEARCH_STEPS_MAX = 8000000 };
 
 bool seek_may_begin(struct engine *engine)
 {
-	if (engine->now_ms >= engine->steps_ms) {
-		engine->steps_ms = engine->now_ms + STEPS_MS;
-		engine->steps_left += STEPS;
-		if (engine->steps_left > STEPS)
-			engine->steps_left = STEPS;
+	if (engine->now_ms >= engine->searches.refill_ms) {
+		engine->searches.refill_ms = engine->now_ms + STEPS_MS;
+		engine->searches.left += STEPS;
+		if (engine->searches.left > STEPS)
+			engine->searches.left = STEPS;
 	}
-	return engine->steps_left > 0;
+	return engine->searches.left > 0;
 }
 
 void seek_begin(struct engine *engine)
 {
-	engine->steps_least = engine->steps_left - SEARCH_STEPS_MAX;
+	engine->searches.least = engine->searches.left - SEARCH_STEPS_MAX;
 }
 
 void seek_take(struct engine *engine, size_t steps)
 {
-	engine->steps_left -= (int64_t)steps;
+	engine->searches.left -= (int64_t)steps;
 }
 
 void seek_give_up(struct engine *engine)
 {
-	engine->steps_least = INT64_MAX;
+	engine->searches.least = INT64_MAX;
 }
 
 bool seek_is_given_up(const struct engine *engine)
 {
-	return engine->steps_left < engine->steps_least;
+	return engine->searches.left < engine->searches.least;
 }
 
-struct claim *engine_next_seeker(struct engine *engine)
+struct claim *seek_next(struct engine *engine)
 {
 	struct claim *claim = NULL;
 
-	while (claim == NULL && engine->seeking != NULL && seek_may_begin(engine)) {
-		struct lock *lock = engine->seeking;
+	while (claim == NULL && engine->searches.wanted != NULL && seek_may_begin(engine)) {
+		struct lock *lock = engine->searches.wanted;
 		/* To find it, and what blocks it. */
-		seek_take(engine, 1 + lock->own_in_queue + lock->foreign_in_queue);
+		seek_take(engine, 1 + lock->in_queue.own + lock->in_queue.foreign);
 		claim = queue_next_seeker(lock);
 	}
 	return claim;
 }
 
-int64_t engine_seeking_deadline(const struct engine *engine)
+int64_t seek_deadline(const struct engine *engine)
 {
-	return engine->seeking != NULL ? engine->steps_ms : INT64_MAX;
+	return engine->searches.wanted != NULL ? engine->searches.refill_ms : INT64_MAX;
 }

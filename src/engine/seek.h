@@ -9,7 +9,22 @@
 #ifndef DLOCKFS_ENGINE_SEEK_H
 #define DLOCKFS_ENGINE_SEEK_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct claim;
+struct engine;
+struct lock;
+
+/* Of the engine. */
+struct searches {
+	struct lock *wanted; /* with claims to be looked at because of cycles */
+	uint32_t count;	     /* so far */
+	int64_t left;	     /* steps that searches may take, */
+	int64_t least;	     /* as many are left of them when one is given up, */
+	int64_t refill_ms;   /* until there are more at this time */
+};
 
 /* Whether there are steps left for a search now. */
 bool seek_may_begin(struct engine *engine);
@@ -25,9 +40,9 @@ void seek_give_up(struct engine *engine);
 bool seek_is_given_up(const struct engine *engine);
 
 /* The claim that is to look next (queue_seek()), if there is time for that; else NULL. */
-struct claim *engine_next_seeker(struct engine *engine);
+struct claim *seek_next(struct engine *engine);
 
 /* When there is time again for who is to look; INT64_MAX: nobody is. */
-int64_t engine_seeking_deadline(const struct engine *engine);
+int64_t seek_deadline(const struct engine *engine);
 
 #endif

@@ -34,6 +34,7 @@
 #include "engine/queue.h"
 #include "engine/rival.h"
 #include "engine/save.h"
+#include "engine/state.h"
 #include "engine/steer.h"
 #include "engine/test.h"
 #include "engine/wish.h"
@@ -69,21 +70,21 @@ static void lose_session(struct lock *lock)
 	char words[CLAIM_DATA_WHO_BYTES];
 
 	lock->unplaced = NULL;
-	lock->listing = lock->attended = lock->unchanged = false;
-	lock->attender = NULL;
-	lock->placing = lock->placing_with_list = 0;
-	lock->missing = lock->taken_over = false;
-	lock->list_wanted = 0;
-	lock->broken = 0;
+	lock->listing.under_way = lock->attention.expected = lock->attention.unchanged = false;
+	lock->attention.claim = NULL;
+	lock->placing.count = lock->placing.with_list = 0;
+	lock->doubts.missing = lock->doubts.taken_over = false;
+	lock->listing.wanted = 0;
+	lock->losses.broken = 0;
 	delay_lose_session(lock);
 	proofs_forget_sent(lock);
 	forget_amendments(lock->leaving);
 	forget_amendments(lock->queue.first);
 	forget_amendments(unplaced);
-	places_free(&lock->leaving);
+	claim_free_places(&lock->leaving);
 	/* In the queue's order first, then in the order of asking: that is how they will queue
 	 * anew. */
-	lock->own_in_queue++;
+	lock->in_queue.own++;
 	CLAIMS_FOREACH_SAFE (lock->queue.first, claim, next) {
 		queue_remove(&claim->place);
 		if (claim->state == CLAIM_HELD)
@@ -91,17 +92,17 @@ static void lose_session(struct lock *lock)
 		else
 			DL_APPEND(lock->unplaced, &claim->place);
 	}
-	lock->own_in_queue = lock->tests_count;
-	lock->foreign_in_queue = lock->foreign_records_in_queue = 0;
-	lock->records_in_queue = lock->anchored_in_queue = 0;
+	lock->in_queue.own = lock->in_queue.tests;
+	lock->in_queue.foreign = lock->in_queue.foreign_records = 0;
+	lock->in_queue.records = lock->in_queue.anchored = 0;
 	lock->queue.found = NULL;
-	places_free(&lock->queue.first);
-	places_free(&lock->watched);
-	places_free(&lock->overseers);
+	claim_free_places(&lock->queue.first);
+	claim_free_places(&lock->watched);
+	claim_free_places(&lock->overseers);
 	lock->known = false;
 	DL_CONCAT(lock->unplaced, unplaced);
 	CLAIMS_FOREACH_SAFE (lock->unplaced, claim, next) {
-		claim->serial = ++lock->engine->serials;
+		claim->serial = ++lock->engine->issued.serials;
 		claim_start_over(claim);
 		if (claim_first_asked(claim) == NULL)
 			claim_withdraw(claim);
@@ -115,7 +116,7 @@ static void lose_session(struct lock *lock)
 			log_lock_error(lock->path, "lock lost with the session by %s",
 				       wish_words(claim->wishes, words));
 		DL_DELETE(lost, &claim->place);
-		claim_lose(claim);
+		decide_lose(claim);
 	}
 	tests_forget_lists(lock);
 }
@@ -137,11 +138,11 @@ static void limit_waits(const struct lock *lock)
 	limit_list(lock->queue.first);
 }
 
-void engine_begin_silence(struct engine *engine)
+void session_begin_silence(struct engine *engine)
 {
 	struct lock *lock;
 
-	engine->suspended_ms = engine->now_ms;
+	engine->session.suspended_ms = engine->now_ms;
 	engine_mark(engine);
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
 		limit_waits(lock);
@@ -163,7 +164,7 @@ static void tell_holders(struct engine *engine)
 	struct lock *lock, *next;
 
 	HASH_ITER (hh, engine->locks, lock, next) {
-		lock_note_lost(lock);
+		decide_note_lost(lock);
 	}
 	decisions_tell(engine);
 }
@@ -171,11 +172,11 @@ static void tell_holders(struct engine *engine)
 static void lose_all(struct engine *engine)
 {
 	struct lock *lock, *next;
-	engine->beating = false;
-	engine_forget_outgoing(engine);
+	engine->session.beat_under_way = false;
+	outbox_forget(engine);
 	lockfiles_lose_session(engine);
 	tell_holders(engine);
-	engine->session_number = next_session_number(engine->session_number);
+	engine->issued.session = next_session_number(engine->issued.session);
 	HASH_ITER (hh, engine->locks, lock, next) {
 		lose_session(lock);
 	}
@@ -186,20 +187,20 @@ static void change_session(struct engine *engine, enum store_session session)
 	struct lock *lock, *next;
 
 	engine_mark(engine);
-	engine->session = session;
-	engine->suspended_ms = engine->now_ms;
-	engine->connections += session == STORE_CONNECTED;
-	engine->sessions_lost += session == STORE_LOST;
+	engine->session.state = session;
+	engine->session.suspended_ms = engine->now_ms;
+	engine->session.connections += session == STORE_CONNECTED;
+	engine->session.lost += session == STORE_LOST;
 	if (session != STORE_SUSPENDED)
-		engine->hurried = false;
+		engine->session.silence.hurried = false;
 	if (session == STORE_LOST)
 		lose_all(engine);
 	if (session == STORE_CONNECTED)
 		engine->barred = false;
 	HASH_ITER (hh, engine->locks, lock, next) {
 		if (session == STORE_CONNECTED) {
-			lock->unseen = lock->own_in_queue > 0;
-			lock_resume(lock);
+			lock->doubts.unseen = lock->in_queue.own > 0;
+			session_resume_lock(lock);
 		}
 		limit_waits(lock);
 	}
@@ -210,61 +211,63 @@ static void change_session(struct engine *engine, enum store_session session)
 void session_changed(struct engine *engine, enum store_session session, int64_t timeout_ms)
 {
 	if (session == STORE_CONNECTED)
-		engine->timeout_ms = timeout_ms;
+		engine->session.timeout_ms = timeout_ms;
 	change_session(engine, session);
 	if (session == STORE_LOST)
-		engine_renew(engine);
+		outbox_renew(engine);
 }
 
-void engine_lose_all(struct engine *engine)
+void session_lose_all(struct engine *engine)
 {
-	engine->session = STORE_LOST;
+	engine->session.state = STORE_LOST;
 	lose_all(engine);
 }
 
-void engine_acknowledged(struct engine *engine, int64_t sent_ms)
+void session_acknowledged(struct engine *engine, int64_t sent_ms)
 {
 	round_trip_note(&engine->round_trip, engine->now_ms, engine->now_ms - sent_ms);
 }
 
 bool engine_doubt(struct engine *engine, int64_t now_ms)
 {
-	engine_doubt_lease(engine, now_ms);
-	engine->doubts++;
-	engine->doubt_ms = now_ms;
+	outbox_doubt_lease(engine, now_ms);
+	engine->session.doubts++;
+	engine->session.doubt_ms = now_ms;
 	engine_mark(engine);
-	return engine_lease(engine).doubtful;
+	return outbox_lease(engine).doubtful;
 }
 
-bool engine_lease_is_over(const struct engine *engine)
+bool session_lease_is_over(const struct engine *engine)
 {
 	return engine_holds(engine) && engine->now_ms >= engine_lease_end(engine);
 }
 
-void engine_end_session(struct engine *engine)
+void session_fence(struct engine *engine)
 {
 	log_error("the store has not proved for %lld ms that the session lives: giving it up, "
 		  "%zu locks are lost",
-		  (long long)(engine->now_ms - engine_lease(engine).proven_ms),
-		  engine->holders + HASH_COUNT(engine->lockfiles));
+		  (long long)(engine->now_ms - outbox_lease(engine).proven_ms),
+		  engine->count.holders + HASH_COUNT(engine->lockfiles));
 	change_session(engine, STORE_LOST);
-	engine_renew_now(engine);
+	outbox_renew_now(engine);
 }
 
 /* Since when there is no answer to what is asked, or no connection; INT64_MAX: all is well. */
 static int64_t silent_since(const struct engine *engine)
 {
-	if (engine->timeout_ms == 0)
+	if (engine->session.timeout_ms == 0)
 		return INT64_MAX;
-	if (engine->session == STORE_SUSPENDED)
-		return engine->suspended_ms;
-	return engine->session == STORE_CONNECTED && engine->beating ? engine->sent_ms : INT64_MAX;
+	if (engine->session.state == STORE_SUSPENDED)
+		return engine->session.suspended_ms;
+	return engine->session.state == STORE_CONNECTED && engine->session.beat_under_way
+		       ? engine->session.beat_sent_ms
+		       : INT64_MAX;
 }
 
 /* How long a silence is at least before the store is nudged. */
 static int64_t patience_ms(const struct engine *engine)
 {
-	int64_t sixteenth_ms = engine->timeout_ms / HURRIED_NUDGES_IN_TIMEOUT;
+	int64_t sixteenth_ms = engine->session.timeout_ms / HURRIED_NUDGES_IN_TIMEOUT;
 	int64_t answer_ms = round_trip_one_ms(&engine->round_trip);
 	return answer_ms > sixteenth_ms ? answer_ms : sixteenth_ms;
 }
@@ -275,109 +278,114 @@ static int64_t silent_too_long(const struct engine *engine)
 	int64_t since_ms = silent_since(engine);
 	if (since_ms == INT64_MAX)
 		return INT64_MAX;
-	if (since_ms < engine->nudged_ms)
-		since_ms = engine->nudged_ms;
-	int64_t timeout_ms = engine->timeout_ms;
+	if (since_ms < engine->session.silence.nudged_ms)
+		since_ms = engine->session.silence.nudged_ms;
+	int64_t timeout_ms = engine->session.timeout_ms;
 	int64_t soon_ms = since_ms + patience_ms(engine);
 	int64_t nudge_ms = since_ms + timeout_ms / NUDGES_IN_TIMEOUT;
-	if (engine->session == STORE_CONNECTED) {
+	if (engine->session.state == STORE_CONNECTED) {
 		if (!engine_holds(engine))
 			return nudge_ms;
 		int64_t urgent_ms = engine_lease_end(engine) - timeout_ms / RENEWALS_IN_TIMEOUT;
 		if (soon_ms < urgent_ms)
 			soon_ms = urgent_ms;
-	} else if (!engine->hurried) {
+	} else if (!engine->session.silence.hurried) {
 		return nudge_ms;
 	}
 	return soon_ms < nudge_ms ? soon_ms : nudge_ms;
 }
 
-int64_t engine_silence_deadline(const struct engine *engine)
+int64_t session_silence_deadline(const struct engine *engine)
 {
-	return engine->nudge_ms != INT64_MAX ? engine->nudge_ms : silent_too_long(engine);
+	return engine->session.silence.nudge_ms != INT64_MAX ? engine->session.silence.nudge_ms
+							     : silent_too_long(engine);
 }
 
-void engine_mind_silence(struct engine *engine)
+void session_mind_silence(struct engine *engine)
 {
 	if (silent_too_long(engine) > engine->now_ms) {
-		engine->nudge_ms = INT64_MAX;
-	} else if (engine->nudge_ms == INT64_MAX) {
-		engine->nudge_ms = engine->now_ms + engine->timeout_ms / LOOKS_IN_TIMEOUT;
-	} else if (engine->nudge_ms <= engine->now_ms) {
-		engine->nudge_ms = INT64_MAX;
-		engine->nudged_ms = engine->now_ms;
-		engine->hurried = engine->session == STORE_CONNECTED;
-		engine_nudge(engine);
+		engine->session.silence.nudge_ms = INT64_MAX;
+	} else if (engine->session.silence.nudge_ms == INT64_MAX) {
+		engine->session.silence.nudge_ms =
+			engine->now_ms + engine->session.timeout_ms / LOOKS_IN_TIMEOUT;
+	} else if (engine->session.silence.nudge_ms <= engine->now_ms) {
+		engine->session.silence.nudge_ms = INT64_MAX;
+		engine->session.silence.nudged_ms = engine->now_ms;
+		engine->session.silence.hurried = engine->session.state == STORE_CONNECTED;
+		outbox_nudge(engine);
 	}
 }
 
 /* Whether anybody counts on the store. */
 static bool is_in_use(const struct engine *engine)
 {
-	return engine->claims > 0 || engine->tests > 0 || engine->lockfiles != NULL ||
+	return engine->count.claims > 0 || engine->tests.count > 0 || engine->lockfiles != NULL ||
 	       engine->alterations != NULL;
 }
 
 static bool needs_beat(const struct engine *engine)
 {
-	return is_in_use(engine) && engine->session == STORE_CONNECTED && !engine->beating;
+	return is_in_use(engine) && engine->session.state == STORE_CONNECTED &&
+	       !engine->session.beat_under_way;
 }
 
 /* When the next heartbeat is due. One in the millisecond of a doubt would not dispel that, and be
  * in the way of one that does. */
 static int64_t next_beat_ms(const struct engine *engine)
 {
-	return engine->beat_wanted ? engine->doubt_ms + 1 : engine_lease(engine).beat_ms;
+	return engine->session.beat_wanted ? engine->session.doubt_ms + 1
+					   : outbox_lease(engine).beat_ms;
 }
 
-void engine_beat(struct engine *engine)
+void session_beat(struct engine *engine)
 {
 	if (!needs_beat(engine) || next_beat_ms(engine) > engine->now_ms)
 		return;
-	engine->beating = true;
-	engine->beat_wanted = false;
-	engine->sent_ms = engine->now_ms;
-	engine_oversee(engine);
-	engine_send_beat(engine);
+	engine->session.beat_under_way = true;
+	engine->session.beat_wanted = false;
+	engine->session.beat_sent_ms = engine->now_ms;
+	steer_oversee(engine);
+	proofs_send_beat(engine);
 }
 
-void engine_touch(struct engine *engine)
+void session_touch(struct engine *engine)
 {
-	if (engine->session == STORE_CONNECTED && engine_lease(engine).touch_ms <= engine->now_ms)
-		engine_send_touch(engine);
+	if (engine->session.state == STORE_CONNECTED &&
+	    outbox_lease(engine).touch_ms <= engine->now_ms)
+		outbox_send_touch(engine);
 }
 
-void engine_hurry_beat(struct engine *engine)
+void session_hurry_beat(struct engine *engine)
 {
-	engine->beat_wanted = true;
+	engine->session.beat_wanted = true;
 }
 
-void engine_beaten(struct engine *engine, int error, const char *missing)
+void session_beaten(struct engine *engine, int error, const char *missing)
 {
 	struct lock *lock = NULL;
 
-	engine->beating = false;
+	engine->session.beat_under_way = false;
 	if (error == 0 || error == -ENOENT || error == -EACCES)
-		engine_acknowledged(engine, engine->sent_ms);
+		session_acknowledged(engine, engine->session.beat_sent_ms);
 	/* What was shown together with that was not shown. Where rights are missing it would be the
 	 * same again, and the others would never have their turn. */
 	if (error != 0 && error != -EACCES)
-		engine->proof_round++;
+		engine->proofs.round++;
 	if (error == -ENOENT && !lockfile_missed(engine, missing))
 		lock = lock_find(engine, missing);
 	if (lock != NULL) {
-		lock->missing = true;
+		lock->doubts.missing = true;
 		lock_list(lock);
 	}
 }
 
-int64_t engine_lease_deadline(const struct engine *engine)
+int64_t session_lease_deadline(const struct engine *engine)
 {
 	int64_t deadline_ms = engine_holds(engine) ? engine_lease_end(engine) : INT64_MAX;
 	int64_t beat_ms = INT64_MAX;
 	int64_t touch_ms = INT64_MAX;
-	if (engine->session == STORE_CONNECTED)
-		touch_ms = engine_lease(engine).touch_ms;
+	if (engine->session.state == STORE_CONNECTED)
+		touch_ms = outbox_lease(engine).touch_ms;
 	if (needs_beat(engine))
 		beat_ms = next_beat_ms(engine);
 	if (touch_ms < beat_ms)
@@ -387,59 +395,54 @@ int64_t engine_lease_deadline(const struct engine *engine)
 
 int64_t engine_lease_end(const struct engine *engine)
 {
-	return engine_lease(engine).end_ms;
+	return outbox_lease(engine).end_ms;
 }
 
 int64_t engine_held_lease(const struct engine *engine, int64_t *ret_timeout_ms)
 {
-	bool told = engine->session == STORE_LOST && !engine->decisions.lost;
+	bool told = engine->session.state == STORE_LOST && !engine->decisions.lost;
 
-	*ret_timeout_ms = engine->timeout_ms;
+	*ret_timeout_ms = engine->session.timeout_ms;
 	return engine_holds(engine) && !told ? engine_lease_end(engine) : INT64_MAX;
 }
 
 struct engine_status engine_status(const struct engine *engine)
 {
-	const struct store_lease lease = engine_lease(engine);
+	const struct store_lease lease = outbox_lease(engine);
 	struct engine_status status = {
-		.session = engine->session,
-		.timeout_ms = engine->timeout_ms,
+		.session = engine->session.state,
+		.timeout_ms = engine->session.timeout_ms,
 		.lease_left_ms = -1,
 		.doubtful = lease.doubtful,
 		.moratorium_left_ms = -1,
-		.moratorium = engine->moratorium,
-		.setbacks = engine->setbacks,
-		.sessions_lost = engine->sessions_lost,
-		.reconnects = engine->connections > 0 ? engine->connections - 1 : 0,
+		.moratorium = engine->moratorium.why,
+		.setbacks = engine->moratorium.setbacks,
+		.sessions_lost = engine->session.lost,
+		.reconnects = engine->session.connections > 0 ? engine->session.connections - 1 : 0,
 	};
 
-	if (engine_in_moratorium(engine))
-		status.moratorium_left_ms = engine->moratorium_ms - engine->now_ms;
+	if (moratorium_lasts(engine))
+		status.moratorium_left_ms = engine->moratorium.until_ms - engine->now_ms;
 	if (is_in_use(engine) && lease.end_ms != INT64_MAX)
 		status.lease_left_ms =
 			lease.end_ms > engine->now_ms ? lease.end_ms - engine->now_ms : 0;
 	return status;
 }
 
-uint64_t claim_cycle_list(const struct claim *claim)
-{
-	return claim_coverage(claim) != NULL ? claim_coverage(claim)->cycle_list : 0;
-}
-
-bool lock_needs_list(const struct lock *lock)
+bool session_needs_list(const struct lock *lock)
 {
 	const struct claim *claim;
-	if (lock->list_wanted > lock->lists_done && lock->own_in_queue > 0)
+	if (lock->listing.wanted > lock->listing.done && lock->in_queue.own > 0)
 		return true;
 	if (lock_has_uncertain(lock))
 		return true;
 	CLAIMS_FOREACH (lock->queue.first, claim) {
-		if (claim->state == CLAIM_QUEUED || claim->list_wanted > lock->lists_done ||
-		    claim_cycle_list(claim) > lock->lists_done)
+		if (claim->state == CLAIM_QUEUED || claim->list_wanted > lock->listing.done ||
+		    coverage_cycle_list(claim) > lock->listing.done)
 			return true;
 	}
-	return lock->missing || tests_need_list(lock) || proofs_need_list(lock) ||
-	       handoffs_want_attention(lock) || numbers_need_list(lock);
+	return lock->doubts.missing || tests_need_list(lock) || proofs_need_list(lock) ||
+	       lock_wants_attention(lock) || numbers_need_list(lock);
 }
 
 /* Sends what a claim that stands in the queue wants sent. */
@@ -449,15 +452,15 @@ static void resume(struct claim *claim)
 	if (claim->data.amended)
 		claim_amend(claim);
 	if (claim->state == CLAIM_WAITING &&
-	    (claim->place.blocker == NULL || claim_may_be_in_cycle(claim)))
+	    (claim->place.blocker == NULL || queue_may_be_in_cycle(claim)))
 		queue_judge(claim);
 }
 
-void lock_resume(struct lock *lock)
+void session_resume_lock(struct lock *lock)
 {
 	struct claim *claim, *next;
 	struct place *place;
-	lock->put_off = false;
+	lock->numbers.put_off = false;
 	CLAIMS_FOREACH_SAFE (lock->leaving, claim, next) {
 		claim_withdraw(claim);
 	}
@@ -472,7 +475,7 @@ void lock_resume(struct lock *lock)
 	}
 	delay_resume(lock);
 	handoffs_settle(lock);
-	if (lock_needs_list(lock))
+	if (session_needs_list(lock))
 		lock_list(lock);
 	numbers_resume(lock);
 	tests_settle(lock);

@@ -5,53 +5,79 @@
 #ifndef DLOCKFS_ENGINE_SESSION_H
 #define DLOCKFS_ENGINE_SESSION_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stores/store.h"
+
+struct claim;
+struct engine;
+struct lock;
+
+/* Of a store that does not answer, or has no connection: session_mind_silence(). */
+struct silence {
+	int64_t nudged_ms; /* when it was nudged last; INT64_MIN: never */
+	bool hurried;	   /* it was connected then, and is not again */
+	int64_t nudge_ms;  /* when it will be, unless it answers; INT64_MAX: it will not */
+};
+
+/* Of the engine. */
+struct session {
+	enum store_session state;
+	int64_t timeout_ms;   /* 0: it cannot end unnoticed */
+	int64_t suspended_ms; /* since when it is; INT64_MIN: since engine_advance() */
+	uint64_t connections; /* to the store, so far */
+	uint64_t lost;	      /* so many sessions were, so far */
+	uint32_t doubts;      /* so far: see engine_doubt() */
+	int64_t doubt_ms;     /* the latest of them; INT64_MIN: there was none */
+	bool beat_wanted;     /* a heartbeat is due at once, to show what stands */
+	bool beat_under_way;  /* one is, */
+	int64_t beat_sent_ms; /* sent at this time */
+	struct silence silence;
+};
 
 /* Nothing is known of the store yet. */
-void engine_begin_silence(struct engine *engine);
+void session_begin_silence(struct engine *engine);
 
 /* A write that was sent at that time is acknowledged. */
-void engine_acknowledged(struct engine *engine, int64_t sent_ms);
+void session_acknowledged(struct engine *engine, int64_t sent_ms);
 
 /* Whether something is held, and its lease has ended; and what follows: the session is given up,
  * and what is held is lost. */
-bool engine_lease_is_over(const struct engine *engine);
-void engine_end_session(struct engine *engine);
+bool session_lease_is_over(const struct engine *engine);
+void session_fence(struct engine *engine);
 
 /* Sends a heartbeat if one is due. */
-void engine_beat(struct engine *engine);
+void session_beat(struct engine *engine);
 
 /* Sends a touch() if one is due. */
-void engine_touch(struct engine *engine);
+void session_touch(struct engine *engine);
 
 /* Nudges a store that does not answer, or has no connection. */
-void engine_mind_silence(struct engine *engine);
+void session_mind_silence(struct engine *engine);
 
-/* When engine_mind_silence() is needed; INT64_MAX if it is not. */
-int64_t engine_silence_deadline(const struct engine *engine);
+/* When session_mind_silence() is needed; INT64_MAX if it is not. */
+int64_t session_silence_deadline(const struct engine *engine);
 
 /* Makes the next one due at once. */
-void engine_hurry_beat(struct engine *engine);
+void session_hurry_beat(struct engine *engine);
 
 /* When the lease or the next heartbeat needs engine_advance(); INT64_MAX if neither does. */
-int64_t engine_lease_deadline(const struct engine *engine);
+int64_t session_lease_deadline(const struct engine *engine);
 
 /* Whether a list would tell something that is waited for. */
-bool lock_needs_list(const struct lock *lock);
-
-/* The list in which a claim's cycle is to be seen again; 0: it is not in one. */
-uint64_t claim_cycle_list(const struct claim *claim);
+bool session_needs_list(const struct lock *lock);
 
 /* As on_session() of the store. */
 void session_changed(struct engine *engine, enum store_session session, int64_t timeout_ms);
 
 /* The engine ends, and the session with it: everything is lost. Nothing is sent from now on. */
-void engine_lose_all(struct engine *engine);
+void session_lose_all(struct engine *engine);
 
 /* A heartbeat is answered: as on_proved() says. */
-void engine_beaten(struct engine *engine, int error, const char *missing);
+void session_beaten(struct engine *engine, int error, const char *missing);
 
 /* Sends everything that the lock's claims want sent and that is not under way. */
-void lock_resume(struct lock *lock);
+void session_resume_lock(struct lock *lock);
 
 #endif

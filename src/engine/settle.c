@@ -74,8 +74,7 @@ static void read_fronts(const struct claim *claim, struct place *blocker)
 	struct place *front;
 	for (front = blocker; front != NULL; front = in_front(front)) {
 		struct rival *rival = rival_of(front);
-		if (rival != NULL && rival->known < KNOWN &&
-		    place_has_precedence(&claim->place, front) &&
+		if (rival != NULL && rival->known < KNOWN && precedence_has(&claim->place, front) &&
 		    places_cross(front, &claim->place))
 			rival_watch(rival);
 	}
@@ -91,12 +90,12 @@ static bool has_looked(const struct claim *reader)
 static struct place *find_blocker(const struct claim *claim)
 {
 	const struct lock *lock = claim->place.lock;
-	bool only = lock->records == NULL && lock->records_in_queue == 0 && is_only_claim(claim);
+	bool only = lock->records == NULL && lock->in_queue.records == 0 && is_only_claim(claim);
 	struct place *front, *behind;
 
 	for (front = in_front(&claim->place); front != NULL; front = in_front(front)) {
 		const struct claim *own = claim_of(front);
-		if (claims_conflict(front, &claim->place) && !claim_passes(claim, front)) {
+		if (claims_conflict(front, &claim->place) && !queue_passes(claim, front)) {
 			if (claim->place.parts.anchored)
 				read_fronts(claim, front);
 			return front;
@@ -105,11 +104,11 @@ static struct place *find_blocker(const struct claim *claim)
 		    is_only_claim(own) && has_looked(own))
 			return own->state == CLAIM_HELD ? NULL : front->blocker;
 	}
-	/* As claim_is_behind() has it: nobody behind has precedence, or is held by flock. */
-	if (lock->anchored_in_queue == 0 && lock->held_flocks == 0)
+	/* As queue_is_behind() has it: nobody behind has precedence, or is held by flock. */
+	if (lock->in_queue.anchored == 0 && lock->held_flocks == 0)
 		return NULL;
 	behind = claim->place.next;
-	while (behind != NULL && !claim_is_behind(claim, behind))
+	while (behind != NULL && !queue_is_behind(claim, behind))
 		behind = behind->next;
 	return behind;
 }
@@ -144,7 +143,7 @@ static bool may_let_pass(const struct rival *rival, const struct claim *claim)
 	const struct place *blocker = &rival->place;
 	return rival_may_be_none(rival) || may_be_kept(rival, claim) ||
 	       (rival->known < KNOWN && (blocker->parts.record || blocker->parts.anchored ||
-					 place_has_precedence(&claim->place, blocker)));
+					 precedence_has(&claim->place, blocker)));
 }
 
 /* Whether the queue was seen with what is judged by it. What has vanished while there was no
@@ -152,8 +151,8 @@ static bool may_let_pass(const struct rival *rival, const struct claim *claim)
  * these. Asks for a list. */
 static bool is_seen(struct lock *lock)
 {
-	if (lock->unseen && lock_is_sure(lock))
-		lock->list_wanted = lock_list_anew(lock);
+	if (lock->doubts.unseen && lock_is_sure(lock))
+		lock->listing.wanted = lock_list_anew(lock);
 	return lock_is_sure(lock) && !lock_in_moratorium(lock) && !lock_has_ends_to_hear(lock);
 }
 
@@ -162,7 +161,7 @@ static bool is_seen(struct lock *lock)
  * would have been told before. Else asks for a list. */
 static bool is_shown(struct claim *claim)
 {
-	bool watched = claim->shown || claim->place.lock->unchanged;
+	bool watched = claim->shown || claim->place.lock->attention.unchanged;
 	if (!claim->rivaled || claim->fresh || (watched && claim->list_wanted == 0))
 		return true;
 	if (claim->list_wanted == 0)
@@ -211,7 +210,7 @@ static void say_waits(struct claim *claim, const struct place *blocker)
 static struct place *next_blocker(const struct claim *claim, const struct place *front)
 {
 	struct place *next = in_front(front);
-	while (next != NULL && (!claims_conflict(next, &claim->place) || claim_passes(claim, next)))
+	while (next != NULL && (!claims_conflict(next, &claim->place) || queue_passes(claim, next)))
 		next = in_front(next);
 	return next;
 }
@@ -256,7 +255,7 @@ static bool is_refused(struct claim *claim, const struct place *blocker)
  * stands at all is not answered yet, and if it does not, a list costs the same. */
 static bool needs_no_oversight(const struct claim *claim, const struct rival *rival)
 {
-	return claim->place.lock->unchanged || (rival->sent && rival->known == KNOWN_NOT);
+	return claim->place.lock->attention.unchanged || (rival->sent && rival->known == KNOWN_NOT);
 }
 
 static void settle_blocked(struct claim *claim, struct place *blocker)
@@ -270,7 +269,7 @@ static void settle_blocked(struct claim *claim, struct place *blocker)
 		return;
 	}
 	if (is_refused(claim, blocker)) {
-		claim_refuse_hasty(claim);
+		decide_refuse_hasty(claim);
 		return;
 	}
 	/* A write for one that is to leave so soon would be in vain. */
@@ -284,8 +283,8 @@ static void settle_blocked(struct claim *claim, struct place *blocker)
 		rival_watch(rival);
 		look_ahead(claim, rival);
 	}
-	if (claim_asks_and_waits(claim) && claim_closes_cycle(claim))
-		claim_refuse(claim, -EDEADLK);
+	if (claim_asks_and_waits(claim) && deadlock_closes_cycle(claim))
+		decide_refuse(claim, -EDEADLK);
 }
 
 /* Whether the claim leaves its place, or has to: others may have passed it by now. */
@@ -295,10 +294,10 @@ static bool is_queued_again(struct claim *claim)
 		claim_withdraw(claim);
 		return true;
 	}
-	if (!claim->place.requeue && !claim_lost_anchor(claim))
+	if (!claim->place.requeue && !precedence_lost_anchor(claim))
 		return false;
 	if (!claim_requeue(claim) && claim->place.requeue)
-		engine_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
+		lock_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
 	return claim->state != CLAIM_WAITING || claim->place.requeue;
 }
 
@@ -331,9 +330,9 @@ static bool is_refused_by_number(struct claim *claim)
 	if (claim_first_asked(claim) == NULL)
 		claim_withdraw(claim);
 	else if (claim_is_of_holder(claim))
-		claim_refuse(claim, -ENOLCK);
+		decide_refuse(claim, -ENOLCK);
 	else if (!claim_requeue(claim))
-		engine_retry_in(claim->place.lock->engine, NUMBERS_LOOK_MS);
+		lock_retry_in(claim->place.lock->engine, NUMBERS_LOOK_MS);
 	else
 		put_back(claim, serial);
 	return true;
@@ -347,24 +346,23 @@ static void judge(struct claim *claim)
 
 	/* What a flock covers now need not wait for those who wait for that flock. */
 	if (asked && claim->place.parts.record && records_cover(claim)) {
-		claim_grant(claim);
+		decide_grant(claim);
 		return;
 	}
 	if (is_refused_by_number(claim) || is_queued_again(claim))
 		return;
 	blocker = find_blocker(claim);
-	if (!claim->careful && claim->place.lock->foreign_records_in_queue > 0) {
+	if (!claim->careful && claim->place.lock->in_queue.foreign_records > 0) {
 		claim->careful = true;
 		claim_mark(claim);
 	}
 	place_set_blocker(&claim->place, blocker);
-	if (blocker != NULL && place_precedence_is_unknown(blocker) &&
-	    rival_of(blocker)->known < KNOWN)
+	if (blocker != NULL && precedence_is_unknown(blocker) && rival_of(blocker)->known < KNOWN)
 		rival_watch(rival_of(blocker)); /* after which this one is looked at again */
 	else if (blocker != NULL)
 		settle_blocked(claim, blocker);
-	else if (asked && engine_try_grant(engine) && is_seen(claim->place.lock) && is_sure(claim))
-		claim_grant(claim);
+	else if (asked && lock_try_grant(engine) && is_seen(claim->place.lock) && is_sure(claim))
+		decide_grant(claim);
 }
 
 /* More is known of the lease: what waited only because nothing could be granted. Not as soon as it
@@ -373,7 +371,7 @@ static void settle_barred(struct engine *engine)
 {
 	struct lock *lock;
 	struct claim *claim;
-	if (!engine->barred || !engine_may_grant(engine))
+	if (!engine->barred || !lock_may_grant(engine))
 		return;
 	engine->barred = false;
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
@@ -386,7 +384,7 @@ static void settle_barred(struct engine *engine)
 	lockfiles_resume(engine);
 }
 
-void engine_finish(struct engine *engine)
+void settle_changed(struct engine *engine)
 {
 	struct claim *claim;
 
@@ -399,26 +397,26 @@ void engine_finish(struct engine *engine)
 			judge(claim);
 			decisions_tell(engine);
 		}
-		claim = engine_next_seeker(engine);
+		claim = seek_next(engine);
 		if (claim != NULL)
 			queue_judge(claim);
 	} while (claim != NULL);
-	engine_conclude(engine);
+	outbox_conclude(engine);
 }
 
-void lock_finish(struct lock *lock)
+void settle_lock(struct lock *lock)
 {
-	engine_finish(lock->engine);
+	settle_changed(lock->engine);
 	tests_settle(lock);
-	engine_conclude(lock->engine);
+	outbox_conclude(lock->engine);
 	lock_free_if_unused(lock);
 }
 
-void engine_finish_all(struct engine *engine)
+void settle_all(struct engine *engine)
 {
 	struct lock *lock, *next;
 
-	engine_finish(engine);
+	settle_changed(engine);
 	HASH_ITER (hh, engine->locks, lock, next) {
 		lock_free_if_unused(lock);
 	}

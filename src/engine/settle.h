@@ -10,10 +10,10 @@
 /* The last thing in every entry to the engine: judges the claims whose blocker may be another one
  * now (engine->changed), one after the other, and tells who is concerned as soon as one is dealt
  * with. */
-void engine_finish(struct engine *engine);
+void settle_changed(struct engine *engine);
 
 /* The same where the entry was about one lock, or about all: those that nothing needs are freed. */
-void lock_finish(struct lock *lock);
-void engine_finish_all(struct engine *engine);
+void settle_lock(struct lock *lock);
+void settle_all(struct engine *engine);
 
 #endif

@@ -89,16 +89,16 @@ static void end_oversight(struct lock *lock, struct claim *claim, int error)
 	/* Its holder is not to believe in it until a heartbeat shows that: others have it already.
 	 * What stands there under its name does not count. */
 	if ((error == 0 || error == -ENXIO) && claim->state == CLAIM_HELD) {
-		queue_lose(claim);
+		merge_lose(claim);
 		return;
 	}
 	if (error == 0 || error == -ENXIO) {
-		lock->missing = true;
+		lock->doubts.missing = true;
 		lock_list(lock);
 	}
 }
 
-void overseer_end(struct rival *overseer, int error)
+void steer_watch_ended(struct rival *overseer, int error)
 {
 	struct lock *lock = overseer->place.lock;
 
@@ -161,12 +161,12 @@ static bool is_steered(const struct claim *claim)
 	return claim->state == CLAIM_HELD || claim->state == CLAIM_WAITING;
 }
 
-void engine_oversee(struct engine *engine)
+void steer_oversee(struct engine *engine)
 {
 	int left = OVERSEEN_AT_A_TIME;
 	for (struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		struct claim *claim, *next;
-		if (lock->own_in_queue == 0)
+		if (lock->in_queue.own == 0)
 			continue;
 		CLAIMS_FOREACH_SAFE (lock->queue.first, claim, next) {
 			if (claim->state == CLAIM_HELD && claim->wanted_by != NULL)
@@ -187,7 +187,7 @@ static void requeue(struct claim *claim)
 		claim_withdraw(claim);
 	} else if (!claim_requeue(claim)) {
 		claim->place.requeue = true;
-		engine_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
+		lock_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
 	}
 }
 
@@ -207,9 +207,9 @@ static void take_away(struct claim *claim, const char *who)
 	}
 	delay_break(claim);
 	claim_withdraw(claim);
-	owner_lose(owner);
+	decide_lose_owner(owner);
 	if (flock)
-		lock_lose_uncovered(lock);
+		decide_lose_uncovered(lock);
 }
 
 /* It is to be given up when it is held. */
@@ -262,7 +262,7 @@ static void note_sent_back(struct claim *claim, const char *text)
 	queue_look_for_cycles(claim->place.lock); /* those who have passed it are held */
 }
 
-void overseer_read(const struct rival *overseer, const char *text, uint32_t version)
+void steer_watch_read(const struct rival *overseer, const char *text, uint32_t version)
 {
 	struct lock *lock = overseer->place.lock;
 	struct claim *claim = find_standing(lock, overseer->name);
@@ -309,7 +309,7 @@ void engine_each_own(const struct engine *engine, const char *path,
 	const struct claim *claim;
 	char text[CLAIM_NAME_BYTES];
 
-	if (lock == NULL || lock->own_in_queue == 0)
+	if (lock == NULL || lock->in_queue.own == 0)
 		return;
 	CLAIMS_FOREACH (lock->queue.first, claim) {
 		visit(context, place_name(&claim->place, text), claim->state == CLAIM_HELD);
@@ -324,7 +324,7 @@ void engine_each_user(const struct engine *engine, const char *path,
 	const struct lock *lock = lock_find(engine, path);
 	const struct claim *claim;
 
-	if (lock == NULL || (lock->handoffs == NULL && lock->held_handoffs == NULL))
+	if (lock == NULL || (lock->handoffs.waiting == NULL && lock->handoffs.held == NULL))
 		return;
 	CLAIMS_FOREACH (lock->queue.first, claim) {
 		if (claim->handoff != NULL)

@@ -8,14 +8,14 @@
 #include "engine/state.h"
 
 /* Watches claims that are held, for what others write into their data. */
-void engine_oversee(struct engine *engine);
+void steer_oversee(struct engine *engine);
 
 /* The data of a claim that is overseen has been read, which was changed so often; or (NULL) has to
  * be read anew, and it is not known meanwhile whether the claim stands. */
-void overseer_read(const struct rival *overseer, const char *text, uint32_t version);
+void steer_watch_read(const struct rival *overseer, const char *text, uint32_t version);
 
 /* Such a watch is over; error 0: because the claim is gone. */
-void overseer_end(struct rival *overseer, int error);
+void steer_watch_ended(struct rival *overseer, int error);
 
 /* As engine_steer(). */
 int steer_claim(struct engine *engine, const char *path, const char *name, enum engine_order order,

@@ -15,6 +15,7 @@
 #include "engine/lock.h"
 #include "engine/queue.h"
 #include "engine/rival.h"
+#include "engine/state.h"
 
 void test_end(struct test *test)
 {
@@ -22,12 +23,12 @@ void test_end(struct test *test)
 	struct engine *engine = lock->engine;
 
 	DL_DELETE(lock->tests, test);
-	timers_clear(&engine->test_timers, &test->timer);
+	timers_clear(&engine->tests.timers, &test->timer);
 	free(test);
-	engine->tests--;
-	engine->waiters--;
-	lock->tests_count--;
-	lock->own_in_queue--;
+	engine->tests.count--;
+	engine->count.waiters--;
+	lock->in_queue.tests--;
+	lock->in_queue.own--;
 	queue_release(lock);
 }
 
@@ -143,9 +144,9 @@ static bool tell_foreign(const struct test *test, const struct rival *found,
 static void set_timer(struct test *test, int64_t due_ms)
 {
 	if (due_ms == INT64_MAX)
-		timers_clear(&test->lock->engine->test_timers, &test->timer);
+		timers_clear(&test->lock->engine->tests.timers, &test->timer);
 	else
-		timers_set(&test->lock->engine->test_timers, &test->timer, due_ms);
+		timers_set(&test->lock->engine->tests.timers, &test->timer, due_ms);
 }
 
 /* Whether the rival may have been released before the test was asked for, and the news of that be
@@ -195,7 +196,7 @@ static void settle(struct test *test)
 	/* What was read is newer than the list, and others may have come before it was so. */
 	if (tell_covered(test, &conflict))
 		test_answer(test, 0, &conflict);
-	else if (test->lock->read_since)
+	else if (test->lock->listing.read_since)
 		test->list_wanted = lock_list_anew(test->lock);
 	else
 		test_answer(test, 0, NULL);
@@ -213,7 +214,7 @@ void tests_forget_lists(struct lock *lock)
 {
 	struct test *test;
 	DL_FOREACH (lock->tests, test) {
-		test->list_wanted = lock->lists_sent + 1;
+		test->list_wanted = lock->listing.sent + 1;
 	}
 }
 
@@ -221,7 +222,7 @@ bool tests_need_list(const struct lock *lock)
 {
 	const struct test *test;
 	DL_FOREACH (lock->tests, test) {
-		if (test->list_wanted > lock->lists_done)
+		if (test->list_wanted > lock->listing.done)
 			return true;
 	}
 	return false;
@@ -230,10 +231,10 @@ bool tests_need_list(const struct lock *lock)
 void tests_settle(struct lock *lock)
 {
 	struct test *test, *next;
-	if (lock->engine->session != STORE_CONNECTED)
+	if (lock->engine->session.state != STORE_CONNECTED)
 		return;
 	DL_FOREACH_SAFE (lock->tests, test, next) {
-		if (test->list_wanted <= lock->lists_done)
+		if (test->list_wanted <= lock->listing.done)
 			settle(test);
 	}
 }
@@ -288,7 +289,7 @@ static struct test *create(struct owner *file, uint64_t process, struct range ra
 	struct lock *lock = file->lock;
 	struct engine *engine = lock->engine;
 
-	if (timers_reserve(&engine->test_timers, engine->tests + 1) < 0)
+	if (timers_reserve(&engine->tests.timers, engine->tests.count + 1) < 0)
 		return NULL;
 	struct test *test = calloc(1, sizeof(*test));
 	if (test == NULL)
@@ -301,10 +302,10 @@ static struct test *create(struct owner *file, uint64_t process, struct range ra
 	test->asked_ms = engine->now_ms;
 	test->limit_ms = INT64_MAX;
 	DL_APPEND(lock->tests, test);
-	engine->tests++;
-	engine->waiters++;
-	lock->tests_count++;
-	lock->own_in_queue++;
+	engine->tests.count++;
+	engine->count.waiters++;
+	lock->in_queue.tests++;
+	lock->in_queue.own++;
 	if (lock->policy.try_limit_ms != CONFIG_FOREVER)
 		test->limit_ms = engine->now_ms + lock->policy.try_limit_ms;
 	set_timer(test, test->limit_ms);

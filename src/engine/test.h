@@ -5,7 +5,36 @@
 #ifndef DLOCKFS_ENGINE_TEST_H
 #define DLOCKFS_ENGINE_TEST_H
 
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/timers.h"
+#include "claim/range_set.h"
+
+struct engine_conflict;
+struct lock;
+struct owner;
+
+/* A question what a wish for a record lock would conflict with. */
+struct test {
+	struct test *prev, *next; /* in lock->tests */
+	struct timer timer;	  /* its limit, or the end of the grace of what is in the way */
+	int64_t limit_ms;	  /* INT64_MAX: it has none */
+	int64_t asked_ms;
+	struct lock *lock;
+	struct owner *file;
+	uint64_t process;
+	struct range range;
+	uint64_t list_wanted; /* the list that will answer it */
+	void *cookie;
+};
+
+/* Of the engine. */
+struct tests {
+	struct timers timers;
+	size_t count; /* for which there is room in that */
+};
 
 /* Begins a test, as engine_test_range() says. */
 int test_begin(struct owner *file, uint64_t process, struct range range, void *cookie,

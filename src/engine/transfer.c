@@ -30,15 +30,6 @@ static void read_number(struct owner *owner, struct state_reader *in)
 	owner->number = (uint32_t)state_get_unsigned(in, "owner", CLAIM_OWNERS - 1);
 }
 
-static void read_grants(struct owner *owner, struct state_reader *in)
-{
-	owner->lost = state_find_flag(in, "lost");
-	owner->granted = state_find_unsigned(in, "granted", UINT64_MAX);
-	owner->token_grant = state_find_unsigned(in, "token_grant", UINT64_MAX);
-	owner->token = state_find_unsigned(in, "token", UINT64_MAX);
-	owner_mark(owner);
-}
-
 struct owner *engine_restore_owner(struct engine *engine, const char *path,
 				   const struct lock_policy *policy, void *cookie,
 				   struct state_reader *in)
@@ -56,10 +47,6 @@ struct owner *engine_restore_owner(struct engine *engine, const char *path,
 	return NULL;
 }
 
-/* Numbers that leave room for what is added to them. */
-#define TIME_MAX_MS  (INT64_MAX / 2)
-#define HANDOFFS_MAX ((uint64_t)1 << 55)
-
 struct restoring {
 	struct engine *engine;
 	const struct engine_transfer *transfer;
@@ -76,43 +63,21 @@ static int result_of(const struct restoring *restoring)
 	return state_failed(restoring->in) ? -EINVAL : 0;
 }
 
-/* The word's first place among the words. */
-static size_t read_word(struct state_reader *in, const char *key, const char *const words[],
-			size_t count)
-{
-	const char *text = state_get_text(in, key);
-
-	for (size_t i = 0; i < count; i++) {
-		if (words[i] != NULL && strcmp(words[i], text) == 0)
-			return i;
-	}
-	state_refuse(in, key, "a word that is known");
-	return 0;
-}
-
 static int restore_engine(struct restoring *restoring)
 {
 	struct engine *engine = restoring->engine;
 	struct state_reader *in = restoring->in;
 
-	engine->session_number = state_get_unsigned(in, "session_number", UINT64_MAX);
-	engine->claim_number = (uint32_t)state_get_unsigned(in, "claim_number", UINT32_MAX);
+	fields_restore(engine_fields, engine, in);
 	restoring->owner_number = (uint32_t)state_get_unsigned(in, "owner_number", UINT32_MAX);
-	engine->grants = state_get_unsigned(in, "grants", UINT64_MAX);
-	engine->connections = state_get_unsigned(in, "connections", UINT64_MAX);
-	engine->sessions_lost = state_get_unsigned(in, "sessions_lost", UINT64_MAX);
-	engine->session = state_find_flag(in, "lost") ? STORE_LOST : STORE_SUSPENDED;
-	engine->suspended_ms = INT64_MIN;
+	engine->session.state = state_find_flag(in, "lost") ? STORE_LOST : STORE_SUSPENDED;
+	engine->session.suspended_ms = INT64_MIN;
 	if (state_has(in, "suspended_ms"))
-		engine->suspended_ms = state_get_number(in, "suspended_ms", 0, TIME_MAX_MS);
-	engine->timeout_ms = state_get_number(in, "timeout_ms", 0, INT32_MAX);
-	engine_resume_lease(engine, state_get_number(in, "proven_ms", INT64_MIN, TIME_MAX_MS),
+		engine->session.suspended_ms =
+			state_get_number(in, "suspended_ms", 0, SAVE_TIME_MAX_MS);
+	outbox_resume_lease(engine, state_get_number(in, "proven_ms", INT64_MIN, SAVE_TIME_MAX_MS),
 			    state_find_flag(in, "doubtful"));
-	if (state_has(in, "setbacks"))
-		engine->setbacks = state_get_unsigned(in, "setbacks", UINT64_MAX);
-	if (state_has(in, "moratorium_ms"))
-		engine->moratorium_ms = state_get_number(in, "moratorium_ms", 0, TIME_MAX_MS);
-	engine->moratorium = state_find_flag(in, "set_back") ? STORE_SET_BACK : STORE_NEW_ROOT;
+	engine->moratorium.why = state_find_flag(in, "set_back") ? STORE_SET_BACK : STORE_NEW_ROOT;
 	engine_mark(engine);
 	return result_of(restoring);
 }
@@ -137,14 +102,12 @@ static int restore_lock(struct restoring *restoring)
 
 	restoring->records = NULL;
 	restoring->handoff = NULL;
-	restoring->lock = lock_open(engine, path, &policy);
+	restoring->lock = engine_open_lock(engine, path, &policy);
 	if (restoring->lock == NULL)
 		return state_starve(restoring->in);
-	restoring->recipe = (enum claim_recipe)read_word(restoring->in, "recipe",
-							 claim_recipe_names, CLAIM_RECIPES);
-	if (state_has(restoring->in, "moratorium_ms"))
-		restoring->lock->moratorium_ms =
-			state_get_number(restoring->in, "moratorium_ms", 0, TIME_MAX_MS);
+	restoring->recipe = (enum claim_recipe)state_get_word(restoring->in, "recipe",
+							      claim_recipe_names, CLAIM_RECIPES);
+	fields_restore(engine_lock_fields, restoring->lock, restoring->in);
 	return result_of(restoring);
 }
 
@@ -156,7 +119,8 @@ static int restore_owner(struct restoring *restoring)
 
 	if (owner == NULL || owner->lock->engine != restoring->engine)
 		return state_refuse(in, "file", "an open file of the store");
-	read_grants(owner, in);
+	fields_restore(engine_owner_fields, owner, in);
+	owner_mark(owner);
 	return result_of(restoring);
 }
 
@@ -187,7 +151,8 @@ static int restore_process(struct restoring *restoring)
 	struct records *records = restoring->records;
 	int error = restore_file(restoring);
 	read_number(&records->owner, in);
-	read_grants(&records->owner, in);
+	fields_restore(engine_owner_fields, &records->owner, in);
+	owner_mark(&records->owner);
 	records->process->number = records->owner.number;
 	records->pid = (int)state_get_number(in, "pid", 0, INT32_MAX);
 	if (error == 0)
@@ -252,7 +217,7 @@ static void restore_grace(struct wish *wish, struct state_reader *in)
 	wish->grace = GRACE_RUNS;
 	claim->limit_ms = INT64_MAX;
 	if (state_has(in, "limit_ms"))
-		claim->limit_ms = state_get_number(in, "limit_ms", INT64_MIN, TIME_MAX_MS);
+		claim->limit_ms = state_get_number(in, "limit_ms", INT64_MIN, SAVE_TIME_MAX_MS);
 }
 
 static void restore_precedence(struct restoring *restoring, struct claim *claim)
@@ -271,8 +236,9 @@ static void restore_precedence(struct restoring *restoring, struct claim *claim)
 
 static enum lock_kind read_kind(struct state_reader *in)
 {
-	return (enum lock_kind)read_word(in, "kind", engine_kind_words,
-					 sizeof(engine_kind_words) / sizeof(*engine_kind_words));
+	return (enum lock_kind)state_get_word(in, "kind", engine_kind_words,
+					      sizeof(engine_kind_words) /
+						      sizeof(*engine_kind_words));
 }
 
 /* The call whose wish this was: it waits in this process, too. */
@@ -288,7 +254,7 @@ static void restore_asked(struct restoring *restoring, struct wish *wish, const 
 	}
 	wish->asked = true;
 	wish->asked_ms = engine->now_ms;
-	engine->waiters++;
+	engine->count.waiters++;
 }
 
 /* The wish that the line tells of. Returns 0; or -EINVAL, -ENOMEM. */
@@ -301,13 +267,12 @@ static int restore_wish(struct restoring *restoring, struct claim *claim, struct
 	if (wish == NULL)
 		return state_starve(in);
 	wish->waits = state_find_flag(in, "waits");
-	wish->pid = (int)state_get_number(in, "pid", 0, INT32_MAX);
-	wish->uid = (uint32_t)state_get_unsigned(in, "uid", UINT32_MAX);
+	fields_restore(engine_wish_fields, wish, in);
 	restoring->transfer->restore_details(in, wish_details(wish));
 	restore_grace(wish, in);
 	if (state_has(in, "due_ms"))
 		timers_set(&restoring->engine->timers, &wish->timer,
-			   state_get_number(in, "due_ms", INT64_MIN, TIME_MAX_MS));
+			   state_get_number(in, "due_ms", INT64_MIN, SAVE_TIME_MAX_MS));
 	/* Last: the call knows its wish from then on, which must not fail any more. */
 	if (!state_failed(in) && state_find_flag(in, "asked"))
 		restore_asked(restoring, wish, coverage != NULL ? coverage->file : owner);
@@ -321,8 +286,9 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 	struct state_reader *in = restoring->in;
 
 	claim->place.lock = restoring->lock;
-	claim->state = (uint8_t)read_word(in, "state", engine_state_words,
-					  sizeof(engine_state_words) / sizeof(*engine_state_words));
+	claim->state =
+		(uint8_t)state_get_word(in, "state", engine_state_words,
+					sizeof(engine_state_words) / sizeof(*engine_state_words));
 	if (claim->state == CLAIM_PLACING)
 		claim->state = CLAIM_UNCERTAIN;
 	if (!claim_name_parse(state_get_text(in, "name"), &claim->place.parts) ||
@@ -355,15 +321,15 @@ static struct handoff *search(struct handoff *list, uint64_t number)
 /* What the wish waits for: mostly the same as the wish before, or the next one. */
 static void find_handoff(struct restoring *restoring)
 {
-	uint64_t number = state_get_unsigned(restoring->in, "behind", HANDOFFS_MAX);
+	uint64_t number = state_get_unsigned(restoring->in, "behind", SAVE_HANDOFFS_MAX);
 	struct handoff *handoff = restoring->handoff;
 
 	if (handoff != NULL && handoff->number != number)
 		handoff = handoff->next;
 	if (handoff == NULL || handoff->number != number)
-		handoff = search(restoring->lock->handoffs, number);
+		handoff = search(restoring->lock->handoffs.waiting, number);
 	if (handoff == NULL)
-		handoff = search(restoring->lock->held_handoffs, number);
+		handoff = search(restoring->lock->handoffs.held, number);
 	if (handoff == NULL)
 		state_refuse(restoring->in, "behind", "the number of a lead before");
 	restoring->handoff = handoff;
@@ -402,16 +368,16 @@ static void restore_held(struct restoring *restoring, struct claim *claim)
 	const struct wish *wish = claim->wishes;
 
 	if (wish->owner == NULL) {
-		restoring->engine->kept++;
+		restoring->engine->count.kept++;
 		return;
 	}
-	restoring->engine->holders++;
+	restoring->engine->count.holders++;
 	if (wish->kind == LOCK_KIND_RECORD)
 		return;
 	claim->place.lock->held_flocks++;
 	if (wish->owner->records != NULL)
 		return;
-	if (owner_held_but(wish->owner, claim) != NULL)
+	if (claim_held_but(wish->owner, claim) != NULL)
 		state_refuse(restoring->in, "file", "one that holds nothing yet");
 }
 
@@ -421,11 +387,9 @@ static int restore_handoff(struct restoring *restoring, struct claim *claim)
 		return state_starve(restoring->in);
 	struct handoff *handoff = claim->handoff;
 	struct engine *engine = restoring->engine;
-	handoff->number = state_get_unsigned(restoring->in, "lead", HANDOFFS_MAX);
-	if (handoff->number > engine->serials)
-		engine->serials = handoff->number;
-	handoff->contended = state_find_flag(restoring->in, "contended");
-	handoff->passed = state_find_number(restoring->in, "passed", 0, INT64_MAX);
+	fields_restore(engine_handoff_fields, handoff, restoring->in);
+	if (handoff->number > engine->issued.serials)
+		engine->issued.serials = handoff->number;
 	return 0;
 }
 
@@ -444,12 +408,12 @@ static void put_into_list(struct restoring *restoring, struct claim *claim)
 	case CLAIM_QUEUED:
 	case CLAIM_HELD:
 		queue_insert(&claim->place);
-		lock->missing = true; /* what others have is to be listed */
+		lock->doubts.missing = true; /* what others have is to be listed */
 		break;
 	default:
 		DL_APPEND(lock->leaving, &claim->place);
 	}
-	lock->taken_over = true;
+	lock->doubts.taken_over = true;
 }
 
 /* A claim that is handed on and waits has its wishes in lines of their own. */
@@ -464,7 +428,7 @@ static int restore_claim(struct restoring *restoring)
 	if (claim == NULL)
 		return state_starve(in);
 	read_claim(restoring, claim);
-	engine->claims++;
+	engine->count.claims++;
 	struct owner *owner = read_whose(restoring);
 	if (state_has(in, "covers"))
 		restore_coverage(restoring, claim, owner);
@@ -479,7 +443,7 @@ static int restore_claim(struct restoring *restoring)
 		claim_free(claim);
 		return error != 0 ? error : -EINVAL;
 	}
-	claim->serial = ++engine->serials;
+	claim->serial = ++engine->issued.serials;
 	claim->place.lock->policy.recipe = (int64_t)restoring->recipe; /* as it is named */
 	put_into_list(restoring, claim);
 	if (claim->state == CLAIM_HELD)
@@ -501,7 +465,7 @@ static int restore_waiting(struct restoring *restoring)
 		state_refuse(in, "kind", "open or flock");
 	if (state_failed(in))
 		return -EINVAL;
-	owner->lock->taken_over = true;
+	owner->lock->doubts.taken_over = true;
 	return restore_wish(restoring, restoring->handoff->claim, owner);
 }
 
@@ -556,6 +520,6 @@ int engine_restore(struct engine *engine, const struct engine_transfer *transfer
 	HASH_ITER (hh, engine->locks, lock, next) {
 		lock_free_if_unused(lock);
 	}
-	engine->owner_number = restoring.owner_number;
+	engine->issued.owner = restoring.owner_number;
 	return error;
 }

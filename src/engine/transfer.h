@@ -29,9 +29,9 @@ struct engine_transfer {
 	uint64_t (*number_owner)(const void *owner_cookie);
 	uint64_t (*number_wish)(const void *cookie);
 
-	/* The caller, whose details are NULL where that is nobody, as keys of a line; and its
-	 * details back. Reading notes what is wrong in the reader. */
-	void (*save_caller)(FILE *out, const struct engine_caller *caller);
+	/* The details of a caller as keys of a line, and back. Reading notes what is wrong in the
+	 * reader. */
+	void (*save_details)(FILE *out, const void *details);
 	void (*restore_details)(struct state_reader *in, void *details);
 
 	struct lock_policy (*policy)(void *context, const char *path);
@@ -59,7 +59,7 @@ struct owner *engine_restore_owner(struct engine *engine, const char *path,
 				   struct state_reader *in);
 
 /* Writes everything but which owners there are. */
-void engine_save(const struct engine *engine, const struct engine_transfer *transfer, FILE *out);
+void engine_save(struct engine *engine, const struct engine_transfer *transfer, FILE *out);
 
 /* Reads that, up to the first line that is not of an engine. The engine is new, but for its owners.
  * Its time, which begins with the next engine_advance(), is that of the former process.

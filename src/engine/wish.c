@@ -8,19 +8,20 @@
 #include <string.h>
 
 #include "engine/save.h"
+#include "engine/state.h"
 
 struct wish *wish_create(struct claim *claim, struct owner *owner, enum lock_kind kind,
 			 const struct engine_caller *caller)
 {
 	struct engine *engine = claim->place.lock->engine;
 	size_t details_bytes = engine->events->details_bytes;
-	if (timers_reserve(&engine->timers, engine->wishes + 1) < 0)
+	if (timers_reserve(&engine->timers, engine->count.wishes + 1) < 0)
 		return NULL;
 	struct wish *wish = calloc(1, sizeof(*wish) + details_bytes);
 	if (wish == NULL)
 		return NULL;
 	wish->claim = claim;
-	wish->serial = ++engine->serials;
+	wish->serial = ++engine->issued.serials;
 	wish->kind = kind;
 	if (caller != NULL) {
 		wish->pid = caller->pid;
@@ -29,7 +30,7 @@ struct wish *wish_create(struct claim *claim, struct owner *owner, enum lock_kin
 			memcpy(wish_details(wish), caller->details, details_bytes);
 	}
 	DL_APPEND(claim->wishes, wish);
-	engine->wishes++;
+	engine->count.wishes++;
 	wish_set_owner(wish, owner);
 	return wish;
 }
@@ -43,7 +44,7 @@ void wish_free(struct wish *wish)
 	wish_set_owner(wish, NULL);
 	DL_DELETE(claim->wishes, wish);
 	engine_unmark(engine, &wish->item);
-	engine->wishes--;
+	engine->count.wishes--;
 	free(wish);
 }
 
@@ -88,11 +89,11 @@ void wish_ask(struct wish *wish, bool waits, void *cookie)
 	wish->waits = waits;
 	wish->cookie = cookie;
 	wish->grace = GRACE_NONE;
-	engine->waiters++;
+	engine->count.waiters++;
 	wish_mark(wish);
 	if (!waits)
 		limit_ms = lock->policy.try_limit_ms;
-	else if (engine->session != STORE_CONNECTED)
+	else if (engine->session.state != STORE_CONNECTED)
 		limit_ms = lock->policy.wait_limit_ms;
 	if (limit_ms == CONFIG_FOREVER)
 		wish_clear_timer(wish);
@@ -107,7 +108,7 @@ void wish_end(struct wish *wish)
 	if (!wish->asked)
 		return;
 	wish->asked = false;
-	wish_lock(wish)->engine->waiters--;
+	wish_lock(wish)->engine->count.waiters--;
 	wish_mark(wish);
 }
 
@@ -118,7 +119,7 @@ void wish_limit(struct wish *wish)
 
 	if (!wish->asked || !wish->waits)
 		return;
-	if (engine->session == STORE_CONNECTED)
+	if (engine->session.state == STORE_CONNECTED)
 		wish_clear_timer(wish);
 	else if (lock->policy.wait_limit_ms != CONFIG_FOREVER && wish->timer.place == 0)
 		wish_set_timer(wish, engine->now_ms + lock->policy.wait_limit_ms);
@@ -136,4 +137,46 @@ void wish_clear_timer(struct wish *wish)
 		return;
 	timers_clear(&wish_lock(wish)->engine->timers, &wish->timer);
 	wish_mark(wish);
+}
+
+void wish_describe(const struct wish *wish, char text[ENGINE_TEXT_BYTES])
+{
+	const struct claim *claim = wish->claim;
+	const struct engine *engine = claim->place.lock->engine;
+	enum claim_mode mode = claim_coverage(claim) != NULL ? claim_coverage(claim)->asked.mode
+							     : claim->place.parts.mode;
+	const struct engine_caller caller = wish_caller(wish);
+	engine->events->describe(engine->context, &caller, (enum lock_kind)wish->kind, mode, text);
+}
+
+const char *wish_words(const struct wish *wish, char words[CLAIM_DATA_WHO_BYTES])
+{
+	char text[ENGINE_TEXT_BYTES];
+
+	wish_describe(wish, text);
+	claim_data_words(text, words);
+	return words;
+}
+
+char *wish_format_data(const struct claim *claim)
+{
+	struct claim_data data = {
+		.waits = claim->place.says_waits,
+		.waits_for = claim->place.waits_for,
+		.keeps = claim->place.says_keep,
+		.trip_ms = round_trip_shortest_ms(&claim->place.lock->engine->round_trip),
+	};
+	char text[ENGINE_TEXT_BYTES];
+	if (data.trip_ms > CLAIM_DATA_TRIP_MAX_MS)
+		data.trip_ms = CLAIM_DATA_TRIP_MAX_MS;
+	if (claim_coverage(claim) != NULL) {
+		data.has_ranges = true;
+		data.ranges = claim_coverage(claim)->ranges;
+	}
+	if (claim->place.holds != NULL) {
+		data.has_holds = true;
+		data.holds = *claim->place.holds;
+	}
+	wish_describe(claim->wishes, text);
+	return claim_data_format(text, &data);
 }

@@ -308,6 +308,15 @@ void state_journal_mark(struct state_journal *journal, struct state_item *item,
 	item->changed = journal->changed_count;
 }
 
+void state_journal_visit(const struct state_visit *visit, struct state_item *item,
+			 const struct state_kind *kind)
+{
+	if (visit->out != NULL)
+		kind->save(item, visit->out);
+	else
+		state_journal_mark(visit->journal, item, kind);
+}
+
 void state_journal_remove(struct state_journal *journal, struct state_item *item)
 {
 	if (journal == NULL || item->number == 0)

@@ -67,6 +67,9 @@ struct state_item {
 	uint32_t changed; /* its place among those that were marked, from 1; 0: it was not */
 };
 
+/* The struct, as a pointer to it, of which the item is that member. */
+#define STATE_WHOLE(item, type, member) ((type *)(void *)((char *)(item)-offsetof(type, member)))
+
 /* Begins to keep items in the file, which is empty, or was read by state_journal_load(), or was
  * written by this process before. The next commit writes all items; until then the former content
  * of the file counts. `handled` is the request that was handled last, as the content says (0:
@@ -87,6 +90,15 @@ int state_journal_descriptor(const struct state_journal *journal);
  * is kept. */
 void state_journal_mark(struct state_journal *journal, struct state_item *item,
 			const struct state_kind *kind);
+
+/* What is to be done with each of many items, in the order of their places. */
+struct state_visit {
+	FILE *out; /* it is saved there; NULL: it is marked */
+	struct state_journal *journal;
+};
+
+void state_journal_visit(const struct state_visit *visit, struct state_item *item,
+			 const struct state_kind *kind);
 
 /* The item is about to be freed. The journal may be NULL. */
 void state_journal_remove(struct state_journal *journal, struct state_item *item);

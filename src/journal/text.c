@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/escape.h"
 
 /* Writing */
@@ -50,6 +51,11 @@ void state_number(FILE *out, const char *key, int64_t number)
 void state_unsigned(FILE *out, const char *key, uint64_t number)
 {
 	put_number(out, key, false, number);
+}
+
+void state_time(FILE *out, const char *key, struct timespec time)
+{
+	state_number(out, key, clock_ns_of(time));
 }
 
 /* Escapes the bytes. Returns the end of what was written. */
@@ -324,6 +330,24 @@ const char *state_get_text(struct state_reader *reader, const char *key)
 		return text;
 	state_refuse(reader, key, "text without a NUL");
 	return "";
+}
+
+struct timespec state_get_time(struct state_reader *reader, const char *key)
+{
+	return clock_time_of(state_get_number(reader, key, CLOCK_NS_LEAST, INT64_MAX));
+}
+
+size_t state_get_word(struct state_reader *reader, const char *key, const char *const words[],
+		      size_t count)
+{
+	const char *text = state_get_text(reader, key);
+
+	for (size_t i = 0; i < count; i++) {
+		if (words[i] != NULL && strcmp(words[i], text) == 0)
+			return i;
+	}
+	state_refuse(reader, key, "a word that is known");
+	return 0;
 }
 
 int64_t state_find_number(struct state_reader *reader, const char *key, int64_t least, int64_t most)

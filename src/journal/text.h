@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "claim/range_set.h"
 
@@ -26,6 +27,7 @@ void state_begin(FILE *out, const char *word);
 void state_number(FILE *out, const char *key, int64_t number);
 void state_unsigned(FILE *out, const char *key, uint64_t number);
 void state_text(FILE *out, const char *key, const char *text);
+void state_time(FILE *out, const char *key, struct timespec time); /* in nanoseconds */
 void state_bytes(FILE *out, const char *key, const void *bytes, size_t count);
 void state_ranges(FILE *out, const char *key, const struct range_set *ranges);
 
@@ -74,8 +76,13 @@ bool state_has(const struct state_reader *reader, const char *key);
  * result is the smallest allowed value ("" for text, no bytes), and state_failed() is true. */
 int64_t state_get_number(struct state_reader *reader, const char *key, int64_t least, int64_t most);
 uint64_t state_get_unsigned(struct state_reader *reader, const char *key, uint64_t most);
+struct timespec state_get_time(struct state_reader *reader, const char *key);
 const char *state_get_text(struct state_reader *reader, const char *key);
 const void *state_get_bytes(struct state_reader *reader, const char *key, size_t *ret_count);
+
+/* The first place among the words, of which some may be NULL; 0 if it is none of them. */
+size_t state_get_word(struct state_reader *reader, const char *key, const char *const words[],
+		      size_t count);
 
 /* The same for a key that may be missing: the result is then 0, or no. */
 int64_t state_find_number(struct state_reader *reader, const char *key, int64_t least,

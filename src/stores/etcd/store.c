@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "journal/fields.h"
 #include "stores/etcd/operation.h"
 #include "stores/seeker.h"
 
@@ -147,19 +148,37 @@ static int64_t seen(const struct store *base)
 	return ((const struct store_etcd *)base)->seen;
 }
 
+static const struct field seen_fields[] = {
+	{"seen", FIELD_NUMBER(struct saved_session, seen, 0, INT64_MAX)},
+	{"token_floor", FIELD_NUMBER(struct saved_session, token_floor, 0, INT64_MAX), FIELD_OR(0)},
+	{"cluster", FIELD_UNSIGNED(struct saved_session, cluster, UINT64_MAX)},
+	{0},
+};
+
+static const struct field session_fields[] = {
+	{"session", FIELD_NUMBER(struct saved_session, lease, 1, INT64_MAX)},
+	{"epoch", FIELD_UNSIGNED(struct saved_session, epoch, INT64_MAX)},
+	{"keyless", FIELD_FLAG(struct saved_session, is_keyless)},
+	{0},
+};
+
 static void save_session(const struct store *base, FILE *out)
 {
 	const struct store_etcd *store = (const struct store_etcd *)base;
 
+	const struct saved_session saved = {
+		.lease = store->lease_id,
+		.epoch = store->epoch,
+		.is_keyless = store->is_keyless,
+		.seen = store->seen,
+		.token_floor = tokens_floor(&store->tokens, store->seen),
+		.cluster = store->cluster,
+	};
+
 	state_flag(out, "etcd", true);
-	state_number(out, "seen", store->seen);
-	state_number(out, "token_floor", tokens_floor(&store->tokens, store->seen));
-	state_unsigned(out, "cluster", store->cluster);
-	if (store->lease_id == 0)
-		return;
-	state_number(out, "session", store->lease_id);
-	state_number(out, "epoch", (int64_t)store->epoch);
-	state_flag(out, "keyless", store->is_keyless);
+	fields_save(seen_fields, &saved, out);
+	if (saved.lease != 0)
+		fields_save(session_fields, &saved, out);
 }
 
 static void *restore_session(struct state_reader *in)
@@ -174,16 +193,10 @@ static void *restore_session(struct state_reader *in)
 		return NULL;
 	}
 	saved->is_of_older = !state_has(in, "seen");
-	if (!saved->is_of_older) {
-		saved->seen = state_get_number(in, "seen", 0, INT64_MAX);
-		saved->cluster = state_get_unsigned(in, "cluster", UINT64_MAX);
-	}
-	saved->token_floor = state_find_number(in, "token_floor", 0, INT64_MAX);
-	if (!state_has(in, "session"))
-		return saved;
-	saved->lease = state_get_number(in, "session", 1, INT64_MAX);
-	saved->epoch = (uint64_t)state_get_number(in, "epoch", 0, INT64_MAX);
-	saved->is_keyless = state_has(in, "keyless");
+	if (!saved->is_of_older)
+		fields_restore(seen_fields, saved, in);
+	if (state_has(in, "session"))
+		fields_restore(session_fields, saved, in);
 	return saved;
 }
 

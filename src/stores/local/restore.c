@@ -79,10 +79,7 @@ static int restore_file(struct restoring *restoring)
 	file = file_create(restoring->store, path, state_get_text(in, "text"));
 	if (file == NULL)
 		return state_starve(in);
-	file->since_ms = state_get_number(in, "since_ms", 0, INT64_MAX);
-	file->changed_ms = state_get_number(in, "changed_ms", 0, INT64_MAX);
-	file->version = (uint32_t)state_get_unsigned(in, "version", UINT32_MAX);
-	return state_failed(in) ? -EINVAL : 0;
+	return fields_restore(local_file_fields, file, in);
 }
 
 int local_restore(struct store *base, struct state_reader *in)

@@ -14,15 +14,28 @@
  */
 #include "stores/local/service.h"
 
-static void save_service(const struct local_service *service, FILE *out)
+/* What each line says */
+
+#define WHOLE(type, part) STATE_WHOLE(part, type, item)
+
+const struct field local_file_fields[] = {
+	{"since_ms", FIELD_NUMBER(struct file, since_ms, 0, INT64_MAX)},
+	{"changed_ms", FIELD_NUMBER(struct file, changed_ms, 0, INT64_MAX)},
+	{"version", FIELD_UNSIGNED(struct file, version, UINT32_MAX)},
+	{0},
+};
+
+static void save_service(const struct state_item *item, FILE *out)
 {
 	state_begin(out, "service");
-	state_number(out, "stamp", service->stamp);
+	state_number(out, "stamp", WHOLE(const struct local_service, item)->stamp);
 	state_end(out);
 }
 
-static void save_queue(const struct queue *queue, FILE *out)
+static void save_queue(const struct state_item *item, FILE *out)
 {
+	const struct queue *queue = WHOLE(const struct queue, item);
+
 	if (queue_is_empty(queue))
 		return;
 	state_begin(out, "queue");
@@ -32,8 +45,10 @@ static void save_queue(const struct queue *queue, FILE *out)
 }
 
 /* An orphan is not saved: its lock_delay ends with the process. */
-static void save_node(const struct node *node, FILE *out)
+static void save_node(const struct state_item *item, FILE *out)
 {
+	const struct node *node = WHOLE(const struct node, item);
+
 	if (node->store == NULL)
 		return;
 	state_begin(out, "node");
@@ -43,59 +58,30 @@ static void save_node(const struct node *node, FILE *out)
 	state_end(out);
 }
 
-static void save_file(const struct file *file, FILE *out)
+static void save_file(const struct state_item *item, FILE *out)
 {
+	const struct file *file = WHOLE(const struct file, item);
+
 	state_begin(out, "entry");
 	state_text(out, "path", file->path);
 	state_text(out, "text", file->text);
-	state_number(out, "since_ms", file->since_ms);
-	state_number(out, "changed_ms", file->changed_ms);
-	state_unsigned(out, "version", file->version);
+	fields_save(local_file_fields, file, out);
 	state_end(out);
 }
 
-void local_save(const struct store *base, FILE *out)
-{
-	const struct local_service *service = ((const struct local_store *)base)->service;
-	const struct queue *queue;
-	const struct file *file;
-
-	save_service(service, out);
-	for (queue = service->queues; queue != NULL; queue = queue->hh.next) {
-		save_queue(queue, out);
-		for (size_t i = 0; i < queue->count; i++)
-			save_node(queue->nodes[i], out);
-	}
-	for (file = service->files; file != NULL; file = file->hh.next)
-		save_file(file, out);
-}
-
-/* For the journal */
+/* Items */
 
 enum { PART_SERVICE = 1, PART_QUEUES, PART_FILES };
-
-/* The struct of which the item is a member. */
-#define WHOLE(type, part) ((type *)((char *)(part)-offsetof(type, item)))
 
 static struct state_place service_place_of(const struct state_item *item)
 {
 	return (struct state_place){{WHOLE(const struct local_service, item)->place, PART_SERVICE}};
 }
 
-static void service_save_item(const struct state_item *item, FILE *out)
-{
-	save_service(WHOLE(const struct local_service, item), out);
-}
-
 static struct state_place queue_place_of(const struct state_item *item)
 {
 	const struct queue *queue = WHOLE(const struct queue, item);
 	return (struct state_place){{queue->service->place, PART_QUEUES, queue->serial}};
-}
-
-static void queue_save_item(const struct state_item *item, FILE *out)
-{
-	save_queue(WHOLE(const struct queue, item), out);
 }
 
 /* The place behind the queue's own line. */
@@ -108,26 +94,16 @@ static struct state_place node_place_of(const struct state_item *item)
 	};
 }
 
-static void node_save_item(const struct state_item *item, FILE *out)
-{
-	save_node(WHOLE(const struct node, item), out);
-}
-
 static struct state_place file_place_of(const struct state_item *item)
 {
 	const struct file *file = WHOLE(const struct file, item);
 	return (struct state_place){{file->store->service->place, PART_FILES, file->serial}};
 }
 
-static void file_save_item(const struct state_item *item, FILE *out)
-{
-	save_file(WHOLE(const struct file, item), out);
-}
-
-static const struct state_kind service_kind = {service_place_of, service_save_item};
-static const struct state_kind queue_kind = {queue_place_of, queue_save_item};
-static const struct state_kind node_kind = {node_place_of, node_save_item};
-static const struct state_kind file_kind = {file_place_of, file_save_item};
+static const struct state_kind service_kind = {service_place_of, save_service};
+static const struct state_kind queue_kind = {queue_place_of, save_queue};
+static const struct state_kind node_kind = {node_place_of, save_node};
+static const struct state_kind file_kind = {file_place_of, save_file};
 
 void service_mark(struct local_service *service)
 {
@@ -154,20 +130,32 @@ void service_unmark(struct local_service *service, struct state_item *item)
 	state_journal_remove(service->journal, item);
 }
 
-void local_keep(struct store *base, struct state_journal *journal, uint64_t place)
+/* In the order of their lines. */
+static void visit_all(struct local_service *service, struct state_visit visit)
 {
-	struct local_service *service = ((struct local_store *)base)->service;
 	struct queue *queue;
 	struct file *file;
 
-	service->journal = journal;
-	service->place = place;
-	service_mark(service);
+	state_journal_visit(&visit, &service->item, &service_kind);
 	for (queue = service->queues; queue != NULL; queue = queue->hh.next) {
-		queue_mark(queue);
+		state_journal_visit(&visit, &queue->item, &queue_kind);
 		for (size_t i = 0; i < queue->count; i++)
-			node_mark(queue->nodes[i]);
+			state_journal_visit(&visit, &queue->nodes[i]->item, &node_kind);
 	}
 	for (file = service->files; file != NULL; file = file->hh.next)
-		file_mark(file);
+		state_journal_visit(&visit, &file->item, &file_kind);
+}
+
+void local_save(const struct store *base, FILE *out)
+{
+	visit_all(((const struct local_store *)base)->service, (struct state_visit){.out = out});
+}
+
+void local_keep(struct store *base, struct state_journal *journal, uint64_t place)
+{
+	struct local_service *service = ((struct local_store *)base)->service;
+
+	service->journal = journal;
+	service->place = place;
+	visit_all(service, (struct state_visit){.journal = journal});
 }

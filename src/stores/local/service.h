@@ -21,6 +21,7 @@
 #include <uthash.h>
 #include <utlist.h>
 
+#include "journal/fields.h"
 #include "journal/journal.h"
 #include "stores/local/store.h"
 
@@ -263,6 +264,9 @@ void file_mark(struct file *file);
 
 /* The item is about to be freed. */
 void service_unmark(struct local_service *service, struct state_item *item);
+
+/* What save.c and restore.c have of a struct file. */
+extern const struct field local_file_fields[];
 
 /* save.c and restore.c: the table's functions for claims that end with the process. */
 void local_save(const struct store *base, FILE *out);

@@ -28,6 +28,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "journal/fields.h"
 #include "stores/seeker.h"
 #include "stores/zookeeper/operation.h"
 #include "stores/zookeeper/servers.h"
@@ -387,14 +388,24 @@ static int64_t store_zookeeper_seen(const struct store *base)
 	return ((const struct store_zookeeper *)base)->seen;
 }
 
+static const struct field seen_fields[] = {
+	{"seen", FIELD_NUMBER(struct saved_session, seen, 0, INT64_MAX)},
+	{"token_floor", FIELD_NUMBER(struct saved_session, token_floor, 0, INT64_MAX), FIELD_OR(0)},
+	{0},
+};
+
 /* By id and password any process can go on with a session. */
 static void save_session(const struct store *base, FILE *out)
 {
 	const struct store_zookeeper *store = (const struct store_zookeeper *)base;
 
+	const struct saved_session saved = {
+		.seen = store->seen,
+		.token_floor = tokens_floor(&store->tokens, store->seen),
+	};
+
 	state_flag(out, "zookeeper", true);
-	state_number(out, "seen", store->seen);
-	state_number(out, "token_floor", tokens_floor(&store->tokens, store->seen));
+	fields_save(seen_fields, &saved, out);
 	if (store->id.client_id == 0)
 		return;
 	state_number(out, "session", store->id.client_id);
@@ -416,8 +427,7 @@ static void *restore_session(struct state_reader *in)
 	}
 	saved->is_of_older = !state_has(in, "seen");
 	if (!saved->is_of_older)
-		saved->seen = state_get_number(in, "seen", 0, INT64_MAX);
-	saved->token_floor = state_find_number(in, "token_floor", 0, INT64_MAX);
+		fields_restore(seen_fields, saved, in);
 	if (!state_has(in, "session"))
 		return saved;
 	password = state_get_bytes(in, "password", &bytes);

@@ -12,6 +12,7 @@
 
 #include "../failing_memory.h"
 #include "engine/decisions.h"
+#include "engine/state.h"
 
 enum { MANY = 100 };
 
