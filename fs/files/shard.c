@@ -244,8 +244,9 @@ int64_t shards_lease_left(const struct shards *shards, int64_t now_ms)
 	for (size_t i = 0; i < shards->count; i++) {
 		int64_t timeout_ms;
 		int64_t end_ms = engine_held_lease(shards->list[i].engine, &timeout_ms);
-		if (end_ms != INT64_MAX && end_ms - now_ms < least_ms)
-			least_ms = end_ms > now_ms ? end_ms - now_ms : 0;
+		int64_t left_ms = end_ms > now_ms ? end_ms - now_ms : 0;
+		if (end_ms != INT64_MAX && left_ms < least_ms)
+			least_ms = left_ms;
 	}
 	return least_ms;
 }

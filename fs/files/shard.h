@@ -46,7 +46,7 @@ struct shard {
 	struct questions proofs; /* of fsync(2) and the ioctl(2) for the token */
 	size_t fenced;		 /* how many open files are fenced */
 	struct view *sweep;	 /* the search for markers of lost holders; NULL: none runs */
-	int64_t sweep_ms; /* when the next search begins: CLOCK_BOOTTIME; INT64_MAX: never; 0: to be
+	int64_t sweep_ms; /* when the next search begins: clock_now_ms(); INT64_MAX: never; 0: to be
 			     set when the store is connected */
 	bool silent;	  /* a request in .dlockfs has waited for the store in vain, and no view was
 			     answered since, not even one that had been given up; */

@@ -17,6 +17,7 @@
 #include "engine/merge.h"
 #include "engine/moratorium.h"
 #include "engine/numbers.h"
+#include "engine/overseer.h"
 #include "engine/proof.h"
 #include "engine/queue.h"
 #include "engine/rival.h"
@@ -341,7 +342,7 @@ static void note_amended(struct claim *claim, int error)
 	/* This may have been about its former place. */
 	bool stands = claim->state > CLAIM_UNCERTAIN && claim->state != CLAIM_LEAVING;
 	if (error == 0 && stands)
-		claim_note_change(claim, claim->data.version);
+		overseer_note_change(claim, claim->data.version);
 	if (claim->state == CLAIM_LEAVING)
 		return; /* its withdrawal may have been sent */
 	if (claim->state <= CLAIM_UNCERTAIN) {
@@ -352,7 +353,7 @@ static void note_amended(struct claim *claim, int error)
 	}
 	if (error == -ESTALE) {
 		claim->data.amended = true;
-		claim_note_stale(claim, claim->data.version);
+		overseer_note_stale(claim, claim->data.version);
 		claim_amend(claim);
 	} else if (error != 0) {
 		claim->data.amended = true;

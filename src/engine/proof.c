@@ -36,7 +36,7 @@
 #include "engine/decisions.h"
 #include "engine/lock.h"
 #include "engine/outbox.h"
-#include "engine/rival.h"
+#include "engine/overseer.h"
 #include "engine/save.h"
 #include "engine/state.h"
 
@@ -286,7 +286,7 @@ static void prove_again(struct proof *proof)
 	struct claim *claim = find_changed(proof);
 
 	if (claim != NULL)
-		claim_note_stale(claim, proof->version);
+		overseer_note_stale(claim, proof->version);
 	send(proof);
 }
 
@@ -322,7 +322,7 @@ void proof_note_answer(struct proof *proof, int error, int64_t stamp)
 		struct claim *changed = find_changed(proof);
 		proof->stamp = stamp;
 		if (changed != NULL)
-			claim_note_change(changed, proof->version);
+			overseer_note_change(changed, proof->version);
 	}
 	if (--proof->under_way == 0)
 		conclude(proof);

@@ -97,20 +97,4 @@ void rival_forget_data(struct rival *rival);
  * behind the claim of that number. Returns false when out of memory. */
 bool rival_send_back(struct rival *rival, int64_t behind);
 
-/* Watches a claim for what others write into its data, unless that is done already or there is no
- * connection. */
-void claim_oversee(struct claim *claim);
-
-/* Reads the data of a claim that is to be read, unless that is under way. */
-void claim_read(struct claim *claim);
-
-/* Our own change of the claim's data, which was to take the place of `version`, has been made; or
- * has not, because others had changed it before: it is not changed again until that was read. */
-void claim_note_change(struct claim *claim, uint32_t version);
-void claim_note_stale(struct claim *claim, uint32_t version);
-
-/* The data of a claim of ours have been read in that version. A server that is behind shows what is
- * known already. */
-void claim_note_version(struct claim *claim, uint32_t version);
-
 #endif

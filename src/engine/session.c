@@ -29,6 +29,7 @@
 #include "engine/moratorium.h"
 #include "engine/numbers.h"
 #include "engine/outbox.h"
+#include "engine/overseer.h"
 #include "engine/proof.h"
 #include "engine/queue.h"
 #include "engine/rival.h"
@@ -447,7 +448,7 @@ bool session_needs_list(const struct lock *lock)
 /* Sends what a claim that stands in the queue wants sent. */
 static void resume(struct claim *claim)
 {
-	claim_read(claim);
+	overseer_read_stale(claim);
 	if (claim->data.amended)
 		claim_amend(claim);
 	if (claim->state == CLAIM_WAITING &&

@@ -10,6 +10,7 @@
  *   decide.c      what becomes of wishes and of what is held: granted, refused, lost
  *   decisions.c   what callers are to be told of that, once the books are in order
  *   rival.c       claims of others, and watches
+ *   overseer.c    watches of our claims, for what others write into their data
  *   conflict.c    which claims exclude each other, and whose they are
  *   place.c       places in a queue: order, and what they exclude
  *   queue.c       the queue of one lock, and whom a change of it concerns
