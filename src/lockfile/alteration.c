@@ -60,7 +60,7 @@ bool alteration_add(struct alteration *alteration, const struct store_step *from
 	}
 	alteration->count++;
 	if (makes(step))
-		step->made = lockfile_create(alteration->lockfiles, from->path, from->text);
+		step->made = own_create(alteration->lockfiles, from->path, from->text);
 	return !makes(step) || step->made != NULL;
 }
 
@@ -108,7 +108,7 @@ void alteration_free(struct alteration *alteration)
 		if (step->turn != NULL && step->next != NULL)
 			lockfiles->turns_changed = true;
 		step_leave(step);
-		lockfile_free(step->made);
+		own_free(step->made);
 		free(step->text);
 	}
 	file_ask_forget(&alteration->ask);
@@ -125,16 +125,16 @@ static void drop_former_files(struct alteration *alteration)
 {
 	for (size_t i = 0; i < alteration->count; i++) {
 		struct alteration_step *step = &alteration->steps[i];
-		struct lockfile *file = lockfile_find(alteration->lockfiles, step->turn->path);
+		struct own *file = own_find(alteration->lockfiles, step->turn->path);
 		bool removes = step->kind == STEP_REMOVE || step->kind == STEP_TAKE;
 
 		if (file == NULL || (!removes && step->kind != STEP_MAKE))
 			continue;
 		/* Who asked was not told; or it had gone before, as it could be made. */
 		if (alteration->undoing || step->kind == STEP_MAKE)
-			lockfile_end(file, LOCKFILE_TAKEN);
+			own_end(file, LOCKFILE_TAKEN);
 		else
-			lockfile_free(file);
+			own_free(file);
 	}
 }
 
@@ -144,21 +144,21 @@ static bool add_files(struct alteration *alteration)
 {
 	for (size_t i = 0; i < alteration->count; i++) {
 		struct alteration_step *step = &alteration->steps[i];
-		if (step->made == NULL || lockfile_add(step->made))
+		if (step->made == NULL || own_add(step->made))
 			continue;
 		while (i-- > 0) {
-			struct lockfile *made = alteration->steps[i].made;
+			struct own *made = alteration->steps[i].made;
 			if (made != NULL)
-				lockfile_take_out(made);
+				own_take_out(made);
 		}
 		return false;
 	}
 	for (size_t i = 0; i < alteration->count; i++) {
-		struct lockfile *made = alteration->steps[i].made;
+		struct own *made = alteration->steps[i].made;
 		if (made == NULL)
 			continue;
-		lockfile_note_seen(made);
-		lockfile_watch_later(made);
+		own_note_seen(made);
+		own_watch_later(made);
 		alteration->steps[i].made = NULL;
 	}
 	return true;
@@ -294,8 +294,7 @@ static bool lacks_own(const struct alteration *alteration)
 {
 	for (size_t i = 0; i < alteration->count; i++) {
 		const struct alteration_step *step = &alteration->steps[i];
-		if (is_of_own(step) &&
-		    lockfile_find(alteration->lockfiles, step->turn->path) == NULL)
+		if (is_of_own(step) && own_find(alteration->lockfiles, step->turn->path) == NULL)
 			return true;
 	}
 	return false;
@@ -306,9 +305,8 @@ static bool meets_own(const struct alteration *alteration)
 {
 	for (size_t i = 0; i < alteration->count; i++) {
 		const struct alteration_step *step = &alteration->steps[i];
-		const struct lockfile *file =
-			lockfile_find(alteration->lockfiles, step->turn->path);
-		if (step->kind == STEP_MAKE && file != NULL && lockfile_is_known(file))
+		const struct own *file = own_find(alteration->lockfiles, step->turn->path);
+		if (step->kind == STEP_MAKE && file != NULL && own_is_known(file))
 			return true;
 	}
 	return false;
@@ -322,10 +320,10 @@ static bool looks_for_own(const struct alteration *alteration)
 
 	for (size_t i = 0; i < alteration->count; i++) {
 		const struct alteration_step *step = &alteration->steps[i];
-		struct lockfile *file = lockfile_find(alteration->lockfiles, step->turn->path);
-		if (!is_of_own(step) || step->kind == STEP_CHECK || lockfile_is_known(file))
+		struct own *file = own_find(alteration->lockfiles, step->turn->path);
+		if (!is_of_own(step) || step->kind == STEP_CHECK || own_is_known(file))
 			continue;
-		if (!lockfile_look(file))
+		if (!own_look(file))
 			lock_retry_in(alteration->lockfiles->engine, RETRY_MEMORY_MS);
 		looks = true;
 	}
@@ -467,16 +465,15 @@ void alteration_synced(struct alteration *alteration, int error)
 static enum found judge(const struct alteration_step *step, const struct store_claim *claim)
 {
 	struct lockfiles *lockfiles = step->alteration->lockfiles;
-	const struct lockfile *file = lockfile_find(lockfiles, step->turn->path);
+	const struct own *file = own_find(lockfiles, step->turn->path);
 
-	if (step->made != NULL &&
-	    lockfile_has_line(claim->data, claim->data_bytes, step->made->line))
+	if (step->made != NULL && own_has_line(claim->data, claim->data_bytes, step->made->line))
 		return outbox_is_of_session(lockfiles->engine, claim) ? FOUND_OURS : FOUND_FORMER;
 	if (step->kind == STEP_REPLACE && claim->data_bytes == strlen(step->text) &&
 	    memcmp(claim->data, step->text, claim->data_bytes) == 0)
 		return FOUND_DONE;
 	bool meant = (is_of_own(step) || step->kind == STEP_TAKE) && file != NULL &&
-		     lockfile_has_line(claim->data, claim->data_bytes, file->line);
+		     own_has_line(claim->data, claim->data_bytes, file->line);
 	return meant ? FOUND_MEANT : FOUND_OTHER;
 }
 

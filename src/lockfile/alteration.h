@@ -7,7 +7,7 @@
  *   alteration.c  the life of an alteration
  *   session.c     the session is lost; and all that can go on does
  *   watch.c       watches of files of this host
- *   lockfile.c    files of this host, whose turn it is to alter one, questions to the store
+ *   own.c         files of this host, whose turn it is to alter one, questions to the store
  *   save.c        all that as text
  *   restore.c     and read again
  *   news.c        what callers are told
@@ -21,21 +21,21 @@
 #include "journal/fields.h"
 #include "lockfile/lockfiles.h"
 
-/* A file of this host. */
-struct lockfile {
+/* A lock file of this host. */
+struct own {
 	UT_hash_handle hh; /* in lockfiles->files, by path */
 	struct state_item item;
 	struct lockfiles *lockfiles;
 	uint64_t serial;
-	uint32_t proof_round;	      /* in which a heartbeat has shown last that it stands */
-	struct file_ask *ask;	      /* it is looked for; NULL: it is not */
-	struct file_ask *watch;	      /* NULL: the store watches it not */
-	struct timer timer;	      /* when that is to be; watch.c */
-	struct lockfile *prev, *next; /* in lockfiles->unwatched */
-	bool is_unwatched;	      /* it is there */
-	bool watched;		      /* the store would have told if it had gone */
-	int64_t seen_ms; /* when it was known last to stand; INT64_MIN: that is not known */
-	char *line;	 /* the first of its text; behind the path */
+	uint32_t proof_round;	 /* in which a heartbeat has shown last that it stands */
+	struct file_ask *ask;	 /* it is looked for; NULL: it is not */
+	struct file_ask *watch;	 /* NULL: the store watches it not */
+	struct timer timer;	 /* when that is to be; watch.c */
+	struct own *prev, *next; /* in lockfiles->unwatched */
+	bool is_unwatched;	 /* it is there */
+	bool watched;		 /* the store would have told if it had gone */
+	int64_t seen_ms;	 /* when it was known last to stand; INT64_MIN: that is not known */
+	char *line;		 /* the first of its text; behind the path */
 	char path[];
 };
 
@@ -64,7 +64,7 @@ struct alteration_step {
 	char *text; /* NULL: it has none */
 	uint32_t version;
 	enum found found;
-	struct lockfile *made; /* MAKE, TAKE: the file, before it is in the engine's books */
+	struct own *made; /* MAKE, TAKE: the file, before it is in the engine's books */
 };
 
 /* save.c: a step as it is saved, as struct store_step. */
@@ -131,7 +131,7 @@ struct file_ask {
 	union {	       /* all NULL: nobody wants to know any more */
 		void *asker;
 		struct alteration *alteration;
-		struct lockfile *file;
+		struct own *file;
 		struct file_read *reader;
 	};
 	int64_t sent_ms;
@@ -155,9 +155,9 @@ struct lockfiles {
 	const struct lockfile_events *events;
 	void *context;
 	const struct file_answers *answers;
-	struct lockfile *files;	    /* of this host */
+	struct own *files;	    /* of this host */
 	struct timers watch_timers; /* see watch.c */
-	struct lockfile *unwatched;
+	struct own *unwatched;
 	size_t watches_sent; /* and not answered yet */
 	struct turn *turns;
 	struct alteration *alterations; /* not decided */
@@ -169,33 +169,33 @@ struct lockfiles {
 	struct file_ask *asks; /* under way */
 };
 
-/* lockfile.c */
+/* own.c */
 
 /* Whether the text begins with that line, which has no newline. */
-bool lockfile_has_line(const void *text, size_t bytes, const char *line);
+bool own_has_line(const void *text, size_t bytes, const char *line);
 
 /* The file of this host; NULL: it has none by that path. */
-struct lockfile *lockfile_find(const struct lockfiles *lockfiles, const char *path);
+struct own *own_find(const struct lockfiles *lockfiles, const char *path);
 
-/* One that is not in the books yet; NULL: out of memory. lockfile_free() takes it out of them,
- * as lockfile_take_out() does, which leaves the file to the caller. */
-struct lockfile *lockfile_create(struct lockfiles *lockfiles, const char *path, const char *text);
-bool lockfile_add(struct lockfile *file); /* false: no memory */
-void lockfile_take_out(struct lockfile *file);
-void lockfile_free(struct lockfile *file);
+/* One that is not in the books yet; NULL: out of memory. own_free() takes it out of them,
+ * as own_take_out() does, which leaves the file to the caller. */
+struct own *own_create(struct lockfiles *lockfiles, const char *path, const char *text);
+bool own_add(struct own *file); /* false: no memory */
+void own_take_out(struct own *file);
+void own_free(struct own *file);
 
 /* It is gone, which is told to callers; takes the file. */
-void lockfile_end(struct lockfile *file, enum lockfile_end why);
+void own_end(struct own *file, enum lockfile_end why);
 
 /* Whether an alteration about that path is not decided. O(1). */
-bool lockfile_is_busy(const struct lockfiles *lockfiles, const char *path);
+bool own_is_busy(const struct lockfiles *lockfiles, const char *path);
 
 /* Whether one may have been sent: what there is may be its work. */
-bool lockfile_is_in_flux(const struct lockfiles *lockfiles, const char *path);
+bool own_is_in_flux(const struct lockfiles *lockfiles, const char *path);
 
 /* Asks for what there is at the file's path, if that is not asked already. Returns false if there
  * is no memory. */
-bool lockfile_look(struct lockfile *file);
+bool own_look(struct own *file);
 
 /* The steps are the last in the turns of their paths; and are in none. Returns 0 or -ENOMEM. */
 int step_queue(struct alteration_step *step, const char *path);
@@ -218,22 +218,22 @@ bool lockfiles_missed(void *context, const char *path);
 /* watch.c */
 
 /* It stands now. */
-void lockfile_note_seen(struct lockfile *file);
+void own_note_seen(struct own *file);
 
 /* Whether another host cannot have taken it away, but for a moment ago. */
-bool lockfile_is_known(const struct lockfile *file);
+bool own_is_known(const struct own *file);
 
 /* It is to be watched: when it has lived a while; as soon as possible. */
-void lockfile_watch_later(struct lockfile *file);
-void lockfile_watch_soon(struct lockfile *file);
+void own_watch_later(struct own *file);
+void own_watch_soon(struct own *file);
 
 /* Files whose time has come; and the calls of watch() that are possible now. */
 void lockfiles_grow_up(struct lockfiles *lockfiles);
 void lockfiles_watch(struct lockfiles *lockfiles);
 
 /* The store's on_read() and on_watched(). */
-void lockfile_watch_read(struct file_ask *ask, const char *text);
-void lockfile_watch_ended(struct file_ask *ask, int error);
+void own_watch_read(struct file_ask *ask, const char *text);
+void own_watch_ended(struct file_ask *ask, int error);
 
 /* alteration.c */
 
@@ -287,7 +287,7 @@ void lockfiles_resume(void *context);
 void file_read_send(struct file_read *read);
 
 /* save.c. An alteration without steps is nothing that another process would go on with. */
-void lockfile_mark(struct lockfile *file);
+void own_mark(struct own *file);
 void alteration_mark(struct alteration *alteration);
 void lockfiles_mark_all(void *context);
 void lockfiles_save(const void *context, FILE *out);
@@ -300,7 +300,7 @@ int lockfiles_restore(void *context, struct state_reader *in);
 /* news.c: callers are told in the order of what was noted, as decisions_add() has it; of
  * what was read, at once, behind that. */
 void news_altered(struct lockfiles *lockfiles, void *cookie, int error);
-void news_gone(struct lockfile *file, enum lockfile_end why); /* takes the file */
+void news_gone(struct own *file, enum lockfile_end why); /* takes the file */
 void news_read(struct lockfiles *lockfiles, void *cookie, int error,
 	       const struct store_claim *claim, bool ours);
 void news_listed(struct lockfiles *lockfiles, void *cookie, int error, const char *const *names,

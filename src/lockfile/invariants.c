@@ -24,7 +24,7 @@ static bool has_turn(const struct alteration *alteration)
 	for (size_t i = 0; i < alteration->count; i++) {
 		const struct alteration_step *step = &alteration->steps[i];
 		require_file(step->turn != NULL && step->alteration == alteration &&
-				     lockfile_is_busy(alteration->lockfiles, step->turn->path),
+				     own_is_busy(alteration->lockfiles, step->turn->path),
 			     step->turn->path, "an alteration has a turn at each path");
 		require_file(step->prev->next == NULL ||
 				     step->prev->alteration->serial < alteration->serial,
@@ -38,8 +38,8 @@ static bool has_turn(const struct alteration *alteration)
 static bool looks(const struct alteration *alteration)
 {
 	for (size_t i = 0; i < alteration->count; i++) {
-		const struct lockfile *file =
-			lockfile_find(alteration->lockfiles, alteration->steps[i].turn->path);
+		const struct own *file =
+			own_find(alteration->lockfiles, alteration->steps[i].turn->path);
 		if (file != NULL && file->ask != NULL)
 			return true;
 	}
@@ -85,7 +85,7 @@ static void check_alteration(const struct alteration *alteration)
 void lockfiles_check_invariants(const void *context)
 {
 	const struct lockfiles *lockfiles = context;
-	const struct lockfile *file;
+	const struct own *file;
 	const struct alteration *alteration;
 	const struct file_read *read;
 	size_t count = 0;

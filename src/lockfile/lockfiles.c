@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls about lock files that outlive close, and what the store answers. Loop thread only.
+ * Calls about lock files, and what the store answers. Loop thread only.
  */
 #include "lockfile/lockfiles.h"
 
@@ -23,8 +23,7 @@ static bool has_files(struct lockfiles *lockfiles, const char *path)
 		return true;
 	if (log_limit_passes(&lockfiles->engine->refusals, lockfiles->engine->now_ms, "lock files",
 			     path, strlen(path), -ENOLCK))
-		log_lock_error(path, "its store has not got lock files that outlive close: refused "
-				     "with ENOLCK");
+		log_lock_error(path, "its store has not got lock files: refused with ENOLCK");
 	return false;
 }
 
@@ -181,14 +180,14 @@ static int64_t deadline(const void *context)
 static void destroy(void *context)
 {
 	struct lockfiles *lockfiles = context;
-	struct lockfile *file, *next;
+	struct own *file, *next;
 
 	while (lockfiles->alterations != NULL)
 		alteration_free(lockfiles->alterations);
 	while (lockfiles->reads != NULL)
 		free_read(lockfiles->reads);
 	HASH_ITER (hh, lockfiles->files, file, next) {
-		lockfile_free(file);
+		own_free(file);
 	}
 	while (lockfiles->asks != NULL)
 		file_ask_free(lockfiles->asks);
@@ -202,13 +201,13 @@ static void destroy(void *context)
 
 bool lockfiles_have(const struct lockfiles *lockfiles, const char *path)
 {
-	return lockfile_find(lockfiles, path) != NULL && !lockfile_is_busy(lockfiles, path) &&
+	return own_find(lockfiles, path) != NULL && !own_is_busy(lockfiles, path) &&
 	       lockfiles->engine->now_ms < engine_lease_end(lockfiles->engine);
 }
 
 bool lockfiles_know(const struct lockfiles *lockfiles, const char *path)
 {
-	return lockfiles_have(lockfiles, path) && lockfile_is_known(lockfile_find(lockfiles, path));
+	return lockfiles_have(lockfiles, path) && own_is_known(own_find(lockfiles, path));
 }
 
 size_t lockfiles_count(const struct lockfiles *lockfiles)
@@ -256,33 +255,33 @@ static void on_changed(struct store_change *change, int error)
 }
 
 /* Whether what was read is the file of this host. */
-static bool is_file(const struct lockfile *file, int error, const struct store_claim *claim)
+static bool is_file(const struct own *file, int error, const struct store_claim *claim)
 {
 	return error == 0 && outbox_is_of_session(file->lockfiles->engine, claim) &&
-	       lockfile_has_line(claim->data, claim->data_bytes, file->line);
+	       own_has_line(claim->data, claim->data_bytes, file->line);
 }
 
 /* What was read at the path of a file of this host, and asked for when that was in the books
  * already. Takes the file, if it is gone. */
-static void note_found(struct lockfile *file, int error, const struct store_claim *claim)
+static void note_found(struct own *file, int error, const struct store_claim *claim)
 {
 	struct lockfiles *lockfiles = file->lockfiles;
 
-	if ((error != 0 && error != -ENOENT) || lockfile_is_in_flux(lockfiles, file->path))
+	if ((error != 0 && error != -ENOENT) || own_is_in_flux(lockfiles, file->path))
 		return; /* the next one tells more */
 	if (is_file(file, error, claim)) {
-		lockfile_note_seen(file);
+		own_note_seen(file);
 		return;
 	}
-	lockfile_end(file, LOCKFILE_TAKEN);
+	own_end(file, LOCKFILE_TAKEN);
 	session_hurry_beat(lockfiles->engine); /* there may be more of them */
 }
 
 /* Who alters it may wait for that. */
-static void note_looked(struct lockfile *file, int error, const struct store_claim *claim)
+static void note_looked(struct own *file, int error, const struct store_claim *claim)
 {
 	struct lockfiles *lockfiles = file->lockfiles;
-	bool waits = lockfile_is_busy(lockfiles, file->path);
+	bool waits = own_is_busy(lockfiles, file->path);
 
 	note_found(file, error, claim);
 	if (error == 0 || error == -ENOENT)
@@ -298,7 +297,7 @@ static void answer_read(struct file_read *read, uint64_t serial, int error,
 			const struct store_claim *claim)
 {
 	struct lockfiles *lockfiles = read->lockfiles;
-	struct lockfile *file = lockfile_find(lockfiles, read->path);
+	struct own *file = own_find(lockfiles, read->path);
 	void *cookie = read->cookie;
 
 	if (error == -ECONNRESET) {
@@ -372,13 +371,13 @@ static struct file_ask *ask_watching(struct watcher *watcher)
 
 static void watch_read(void *context, struct watcher *watcher, const char *text)
 {
-	lockfile_watch_read(ask_watching(watcher), text);
+	own_watch_read(ask_watching(watcher), text);
 	finish(context);
 }
 
 static void watch_ended(void *context, struct watcher *watcher, int error)
 {
-	lockfile_watch_ended(ask_watching(watcher), error);
+	own_watch_ended(ask_watching(watcher), error);
 	finish(context);
 }
 

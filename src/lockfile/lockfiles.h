@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock files that outlive close (stores/store.h: alter()): names that exist for all hosts or for
+ * Lock files (stores/store.h: alter()): names that exist for all hosts or for
  * none, and end with the session of the host that made them. They have no queue: a name is made, or
  * it is there already. The engine knows those of its own session, keeps the session alive for them,
  * and tells when they are lost.

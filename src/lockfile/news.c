@@ -17,7 +17,7 @@ static void tell_altered(void *context, void *cookie, int error)
 static void tell_gone(void *context, void *subject, int why)
 {
 	const struct lockfiles *lockfiles = context;
-	struct lockfile *file = subject;
+	struct own *file = subject;
 
 	lockfiles->events->on_file_gone(lockfiles->context, file->path, (enum lockfile_end)why);
 	free(file);
@@ -28,7 +28,7 @@ void news_altered(struct lockfiles *lockfiles, void *cookie, int error)
 	decisions_add_news(lockfiles->engine, tell_altered, cookie, error, false);
 }
 
-void news_gone(struct lockfile *file, enum lockfile_end why)
+void news_gone(struct own *file, enum lockfile_end why)
 {
 	decisions_add_news(file->lockfiles->engine, tell_gone, file, (int)why, true);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock files that outlive close, as save.c has written them. Of each alteration nobody
+ * Lock files, as save.c has written them. Of each alteration nobody
  * knows whether it has happened. Loop thread only.
  */
 #include <errno.h>
@@ -18,18 +18,18 @@ bool lockfiles_have_word(const char *word)
 static int restore_lockfile(struct lockfiles *lockfiles, struct state_reader *in)
 {
 	const char *path = state_get_text(in, "path"), *line = state_get_text(in, "line");
-	struct lockfile *file;
+	struct own *file;
 
 	if (state_failed(in))
 		return -EINVAL;
-	if (*path == '\0' || lockfile_find(lockfiles, path) != NULL)
+	if (*path == '\0' || own_find(lockfiles, path) != NULL)
 		return state_refuse(in, "path", "that of a file, once");
-	file = lockfile_create(lockfiles, path, line);
-	if (file != NULL && lockfile_add(file)) {
-		lockfile_watch_soon(file);
+	file = own_create(lockfiles, path, line);
+	if (file != NULL && own_add(file)) {
+		own_watch_soon(file);
 		return 0;
 	}
-	lockfile_free(file);
+	own_free(file);
 	return state_starve(in);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock files that outlive close, as text: for another process, and the journal. Lines:
+ * Lock files, as text: for another process, and the journal. Lines:
  *
  *   lockfile    a file of this host: its path, and the first line of its text
  *   alteration  one that is not decided; what follows is of it
@@ -23,7 +23,7 @@ const struct field alteration_step_fields[] = {
 	{0},
 };
 
-static void save_lockfile(const struct lockfile *file, FILE *out)
+static void save_lockfile(const struct own *file, FILE *out)
 {
 	state_begin(out, "lockfile");
 	state_text(out, "path", file->path);
@@ -60,7 +60,7 @@ static void save_alteration(const struct alteration *alteration, FILE *out)
 void lockfiles_save(const void *context, FILE *out)
 {
 	const struct lockfiles *lockfiles = context;
-	const struct lockfile *file;
+	const struct own *file;
 	const struct alteration *alteration;
 
 	for (file = lockfiles->files; file != NULL; file = file->hh.next)
@@ -79,13 +79,13 @@ enum { PART_LOCKFILES = 7, PART_ALTERATIONS };
 
 static struct state_place lockfile_place_of(const struct state_item *item)
 {
-	const struct lockfile *file = WHOLE(const struct lockfile, item);
+	const struct own *file = WHOLE(const struct own, item);
 	return (struct state_place){{file->lockfiles->engine->place, PART_LOCKFILES, file->serial}};
 }
 
 static void lockfile_save_item(const struct state_item *item, FILE *out)
 {
-	save_lockfile(WHOLE(const struct lockfile, item), out);
+	save_lockfile(WHOLE(const struct own, item), out);
 }
 
 static struct state_place alteration_place_of(const struct state_item *item)
@@ -104,7 +104,7 @@ static void alteration_save_item(const struct state_item *item, FILE *out)
 static const struct state_kind lockfile_kind = {lockfile_place_of, lockfile_save_item};
 static const struct state_kind alteration_kind = {alteration_place_of, alteration_save_item};
 
-void lockfile_mark(struct lockfile *file)
+void own_mark(struct own *file)
 {
 	if (file->lockfiles->engine->journal != NULL)
 		state_journal_mark(file->lockfiles->engine->journal, &file->item, &lockfile_kind);
@@ -120,11 +120,11 @@ void alteration_mark(struct alteration *alteration)
 void lockfiles_mark_all(void *context)
 {
 	struct lockfiles *lockfiles = context;
-	struct lockfile *file;
+	struct own *file;
 	struct alteration *alteration;
 
 	for (file = lockfiles->files; file != NULL; file = file->hh.next)
-		lockfile_mark(file);
+		own_mark(file);
 	DL_FOREACH (lockfiles->alterations, alteration) {
 		alteration_mark(alteration);
 	}

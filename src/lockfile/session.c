@@ -41,7 +41,7 @@ void lockfiles_lose_session(void *context)
 {
 	struct lockfiles *lockfiles = context;
 	struct alteration *alteration, *next_alteration;
-	struct lockfile *file, *next_file;
+	struct own *file, *next_file;
 	struct file_read *read;
 	struct file_ask *ask, *next;
 
@@ -49,7 +49,7 @@ void lockfiles_lose_session(void *context)
 		file_ask_forget(&read->ask);
 	}
 	HASH_ITER (hh, lockfiles->files, file, next_file) {
-		lockfile_end(file, LOCKFILE_LOST);
+		own_end(file, LOCKFILE_LOST);
 	}
 	DL_FOREACH_SAFE (lockfiles->alterations, alteration, next_alteration) {
 		lose_alteration(alteration);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watches of this host's lock files that outlive close. Another host may take one away: the store
+ * Watches of this host's lock files. Another host may take one away: the store
  * tells that at once where there is a watch. Most lock files do not live for long, and are not
  * watched: a watch is one more request to the store, once.
  *
@@ -30,31 +30,31 @@ enum { KNOWN_MS = 250 };
  * has taken over many files. */
 enum { SENT_MAX = 256 };
 
-void lockfile_note_seen(struct lockfile *file)
+void own_note_seen(struct own *file)
 {
 	file->seen_ms = file->lockfiles->engine->now_ms;
 }
 
-bool lockfile_is_known(const struct lockfile *file)
+bool own_is_known(const struct own *file)
 {
 	return (file->watched && file->lockfiles->engine->session.state == STORE_CONNECTED) ||
 	       (file->seen_ms != INT64_MIN &&
 		file->lockfiles->engine->now_ms - file->seen_ms < KNOWN_MS);
 }
 
-void lockfile_watch_later(struct lockfile *file)
+void own_watch_later(struct own *file)
 {
 	timers_set(&file->lockfiles->watch_timers, &file->timer,
 		   file->lockfiles->engine->now_ms + WATCH_AFTER_MS);
 }
 
-void lockfile_watch_soon(struct lockfile *file)
+void own_watch_soon(struct own *file)
 {
 	timers_set(&file->lockfiles->watch_timers, &file->timer, 0);
 }
 
 /* Returns false if there is no memory. */
-static bool send_watch(struct lockfile *file)
+static bool send_watch(struct own *file)
 {
 	file->watch = file_ask_path(file->lockfiles, ASK_WATCH, file, file->path);
 	return file->watch != NULL;
@@ -62,7 +62,7 @@ static bool send_watch(struct lockfile *file)
 
 void lockfiles_watch(struct lockfiles *lockfiles)
 {
-	struct lockfile *file;
+	struct own *file;
 
 	while ((file = lockfiles->unwatched) != NULL &&
 	       lockfiles->engine->session.state == STORE_CONNECTED &&
@@ -72,7 +72,7 @@ void lockfiles_watch(struct lockfiles *lockfiles)
 		if (send_watch(file))
 			lockfiles->watches_sent++;
 		else
-			lockfile_watch_later(file);
+			own_watch_later(file);
 	}
 }
 
@@ -82,8 +82,7 @@ void lockfiles_grow_up(struct lockfiles *lockfiles)
 
 	while ((timer = timers_first(&lockfiles->watch_timers)) != NULL &&
 	       timer->due_ms <= lockfiles->engine->now_ms) {
-		struct lockfile *file =
-			(struct lockfile *)((char *)timer - offsetof(struct lockfile, timer));
+		struct own *file = (struct own *)((char *)timer - offsetof(struct own, timer));
 		timers_clear(&lockfiles->watch_timers, timer);
 		DL_APPEND(lockfiles->unwatched, file);
 		file->is_unwatched = true;
@@ -105,33 +104,33 @@ static void note_answered(struct file_ask *ask)
 
 /* It is not there. One that is about to be altered may be gone by that: then it is looked for
  * later. Takes the file, or not. */
-static void note_gone(struct lockfile *file)
+static void note_gone(struct own *file)
 {
-	if (!lockfile_is_in_flux(file->lockfiles, file->path)) {
-		lockfile_end(file, LOCKFILE_TAKEN);
+	if (!own_is_in_flux(file->lockfiles, file->path)) {
+		own_end(file, LOCKFILE_TAKEN);
 		return;
 	}
 	file->seen_ms = INT64_MIN;
 	if (file->watch == NULL)
-		lockfile_watch_later(file);
+		own_watch_later(file);
 }
 
-void lockfile_watch_read(struct file_ask *ask, const char *text)
+void own_watch_read(struct file_ask *ask, const char *text)
 {
-	struct lockfile *file = ask->file;
+	struct own *file = ask->file;
 
 	if (text != NULL)
 		note_answered(ask);
 	if (file == NULL)
 		return;
-	file->watched = text != NULL && lockfile_has_line(text, strlen(text), file->line);
+	file->watched = text != NULL && own_has_line(text, strlen(text), file->line);
 	if (text != NULL && !file->watched)
 		note_gone(file);
 }
 
-void lockfile_watch_ended(struct file_ask *ask, int error)
+void own_watch_ended(struct file_ask *ask, int error)
 {
-	struct lockfile *file = ask->file;
+	struct own *file = ask->file;
 
 	note_answered(ask);
 	file_ask_free(ask);
@@ -142,5 +141,5 @@ void lockfile_watch_ended(struct file_ask *ask, int error)
 	if (error == 0 || error == -ENXIO)
 		note_gone(file);
 	else
-		lockfile_watch_later(file);
+		own_watch_later(file);
 }

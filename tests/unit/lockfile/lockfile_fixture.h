@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For tests of lock files that outlive close, on the hosts of fixture.h.
+ * For tests of lock files, on the hosts of fixture.h.
  */
 #ifndef DLOCKFS_LOCKFILE_FIXTURE_H
 #define DLOCKFS_LOCKFILE_FIXTURE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was asked about lock files that outlive close, and is asked again: because the connection
+ * What was asked about lock files, and is asked again: because the connection
  * broke, or the session is over.
  */
 #include "lockfile/alteration.h"
@@ -154,7 +154,7 @@ static void test_given_up_and_made(void **state)
 	settle(world);
 	assert_text(world, "d/a", "2\n");
 	remove_file(&world->two, "d//a");
-	assert_false(lockfile_is_busy(world->one.lockfiles, "d//a"));
+	assert_false(own_is_busy(world->one.lockfiles, "d//a"));
 }
 
 /* The same, and the host has given its session up, of which the service has not heard. */

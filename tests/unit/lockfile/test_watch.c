@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watches of lock files that outlive close, where the test answers them in place of the store: so
+ * Watches of lock files, where the test answers them in place of the store: so
  * their answers come in any order with others, and with every error.
  */
 #include <stdio.h>

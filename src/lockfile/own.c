@@ -17,7 +17,7 @@ static size_t line_bytes(const char *text)
 	return strcspn(text, "\n");
 }
 
-bool lockfile_has_line(const void *text, size_t bytes, const char *line)
+bool own_has_line(const void *text, size_t bytes, const char *line)
 {
 	size_t line_length = line_bytes(line);
 	const char *start = text;
@@ -26,17 +26,17 @@ bool lockfile_has_line(const void *text, size_t bytes, const char *line)
 	       (bytes == line_length || start[line_length] == '\n' || start[line_length] == '\0');
 }
 
-struct lockfile *lockfile_find(const struct lockfiles *lockfiles, const char *path)
+struct own *own_find(const struct lockfiles *lockfiles, const char *path)
 {
-	struct lockfile *file;
+	struct own *file;
 	HASH_FIND_STR(lockfiles->files, path, file);
 	return file;
 }
 
-struct lockfile *lockfile_create(struct lockfiles *lockfiles, const char *path, const char *text)
+struct own *own_create(struct lockfiles *lockfiles, const char *path, const char *text)
 {
 	size_t path_bytes = strlen(path) + 1, bytes = line_bytes(text);
-	struct lockfile *file = calloc(1, sizeof(*file) + path_bytes + bytes + 1);
+	struct own *file = calloc(1, sizeof(*file) + path_bytes + bytes + 1);
 
 	if (file == NULL)
 		return NULL;
@@ -49,7 +49,7 @@ struct lockfile *lockfile_create(struct lockfiles *lockfiles, const char *path, 
 }
 
 /* Nobody waits for its watch any more. */
-static void leave_watch(struct lockfile *file)
+static void leave_watch(struct own *file)
 {
 	struct lockfiles *lockfiles = file->lockfiles;
 
@@ -60,7 +60,7 @@ static void leave_watch(struct lockfile *file)
 	file_ask_forget(&file->watch);
 }
 
-bool lockfile_add(struct lockfile *file)
+bool own_add(struct own *file)
 {
 	struct lockfiles *lockfiles = file->lockfiles;
 
@@ -71,11 +71,11 @@ bool lockfile_add(struct lockfile *file)
 		return false;
 	lockfiles->engine->tenant.held++;
 	file->serial = ++lockfiles->engine->issued.serials;
-	lockfile_mark(file);
+	own_mark(file);
 	return true;
 }
 
-void lockfile_take_out(struct lockfile *file)
+void own_take_out(struct own *file)
 {
 	HASH_DEL(file->lockfiles->files, file);
 	file->hh.tbl = NULL;
@@ -83,25 +83,25 @@ void lockfile_take_out(struct lockfile *file)
 	engine_unmark(file->lockfiles->engine, &file->item);
 }
 
-void lockfile_free(struct lockfile *file)
+void own_free(struct own *file)
 {
 	if (file == NULL)
 		return;
 	if (file->hh.tbl != NULL)
-		lockfile_take_out(file);
+		own_take_out(file);
 	leave_watch(file);
 	file_ask_forget(&file->ask);
 	free(file);
 }
 
-void lockfile_end(struct lockfile *file, enum lockfile_end why)
+void own_end(struct own *file, enum lockfile_end why)
 {
 	struct lockfiles *lockfiles = file->lockfiles;
 
 	/* Who was to change it waits for nothing any more. */
-	if (lockfile_is_busy(lockfiles, file->path) && !lockfile_is_in_flux(lockfiles, file->path))
+	if (own_is_busy(lockfiles, file->path) && !own_is_in_flux(lockfiles, file->path))
 		lockfiles->turns_changed = true;
-	lockfile_take_out(file);
+	own_take_out(file);
 	leave_watch(file);
 	file_ask_forget(&file->ask);
 	news_gone(file, why);
@@ -116,12 +116,12 @@ static struct turn *find_turn(const struct lockfiles *lockfiles, const char *pat
 	return turn;
 }
 
-bool lockfile_is_busy(const struct lockfiles *lockfiles, const char *path)
+bool own_is_busy(const struct lockfiles *lockfiles, const char *path)
 {
 	return find_turn(lockfiles, path) != NULL;
 }
 
-bool lockfile_is_in_flux(const struct lockfiles *lockfiles, const char *path)
+bool own_is_in_flux(const struct lockfiles *lockfiles, const char *path)
 {
 	const struct turn *turn = find_turn(lockfiles, path);
 	return turn != NULL && turn->steps->alteration->state != ALTERATION_WANTED;
@@ -242,7 +242,7 @@ void file_ask_forget(struct file_ask **ask)
 	*ask = NULL;
 }
 
-bool lockfile_look(struct lockfile *file)
+bool own_look(struct own *file)
 {
 	if (file->ask == NULL)
 		file->ask = file_ask_path(file->lockfiles, ASK_MISSED, file, file->path);
@@ -253,12 +253,12 @@ bool lockfile_look(struct lockfile *file)
 bool lockfiles_missed(void *context, const char *path)
 {
 	struct lockfiles *lockfiles = context;
-	struct lockfile *file = lockfile_find(lockfiles, path);
+	struct own *file = own_find(lockfiles, path);
 
 	if (file == NULL)
 		return false;
-	if (!lockfile_is_busy(lockfiles, path))
-		lockfile_look(file);
+	if (!own_is_busy(lockfiles, path))
+		own_look(file);
 	return true;
 }
 
@@ -266,11 +266,11 @@ bool lockfiles_missed(void *context, const char *path)
 bool lockfiles_show(void *context, uint32_t round, tenant_show *show, void *to)
 {
 	const struct lockfiles *lockfiles = context;
-	struct lockfile *file;
+	struct own *file;
 
 	for (file = lockfiles->files; file != NULL; file = file->hh.next) {
 		if (file->proof_round == round || file->ask != NULL ||
-		    lockfile_is_busy(lockfiles, file->path))
+		    own_is_busy(lockfiles, file->path))
 			continue;
 		if (!show(to, file->path))
 			return false;
