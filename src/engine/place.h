@@ -26,7 +26,7 @@ struct place {
 	bool yields : 1;  /* it is in the cycle of deadlock.c, and can be made to let others pass */
 	uint32_t version; /* so often its data was changed, which is known and was read */
 	int64_t waits_for;  /* for the claim of that order */
-	uint32_t visited;   /* by the search of deadlock.c of that number */
+	uint32_t visited;   /* by the search of that number (search.h) */
 	uint32_t yields_in; /* the number of that search; of any other one, it was not asked */
 };
 

@@ -38,7 +38,7 @@ struct rival {
 	bool looked_ahead : 1; /* since the last list the next one in front is watched */
 	bool overseer : 1;     /* no claim, but the watch of one of ours; in lock->overseers */
 	bool may_wait : 1;     /* as found out by */
-	uint32_t judged;       /* the search of deadlock.c of that number */
+	uint32_t judged;       /* by the search of that number (search.h) */
 	int64_t trip_ms;       /* of its host, as its data say; 0: not known */
 	int64_t delay_end_ms;  /* of an orphan */
 	char *text;	       /* its data, if they were read, and say that it waits; else NULL */

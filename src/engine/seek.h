@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much of the time searches for cycles take (deadlock.c). A search takes the more steps the
+ * How much of the time searches for cycles take (search.c). A search takes the more steps the
  * more wait, up to the third power of their number, and any user can make many wait. So that others
  * are not kept from their locks, all searches together have a number of steps in a time: who would
  * need more looks later (queue_seek()). A single search that takes too many steps, or goes too

@@ -21,6 +21,7 @@
  *   record.c      record locks: what processes hold
  *   coverage.c    which claims stand for that
  *   deadlock.c    who waits for whom in a cycle
+ *   search.c      whether a claim waits for a process, at whatever remove
  *   seek.c        how much of the time the search for that takes
  *   delay.c       nobody is granted for a while after a holder was lost
  *   grace.c       calls that do not wait, while another host's release is on its way
