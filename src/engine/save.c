@@ -396,6 +396,7 @@ static void visit_all(const struct engine *engine, struct state_visit each)
 		visit_wishes(&each, lock->handoffs.waiting);
 		visit_wishes(&each, lock->handoffs.held);
 	}
+	engine->tenant.kind->visit(engine->tenant.context, &each);
 }
 
 void engine_save(struct engine *engine, const struct engine_transfer *transfer, FILE *out)
@@ -403,7 +404,6 @@ void engine_save(struct engine *engine, const struct engine_transfer *transfer, 
 	engine->transfer = transfer;
 	save_engine(&engine->item, out);
 	visit_all(engine, (struct state_visit){.out = out});
-	engine->tenant.kind->save(engine->tenant.context, out);
 }
 
 void engine_set_journal(struct engine *engine, struct state_journal *journal,
@@ -416,5 +416,4 @@ void engine_set_journal(struct engine *engine, struct state_journal *journal,
 		return;
 	engine_mark(engine);
 	visit_all(engine, (struct state_visit){.journal = journal});
-	engine->tenant.kind->mark_all(engine->tenant.context);
 }

@@ -27,7 +27,7 @@ static bool miss_none(void *context, const char *path)
 	return false;
 }
 
-static void save_nothing(const void *context, FILE *out)
+static void visit_nothing(void *context, const struct state_visit *visit)
 {
 }
 
@@ -44,8 +44,7 @@ const struct tenant_kind tenant_none = {
 	.deadline = never,
 	.show_names = show_none,
 	.missed = miss_none,
-	.save = save_nothing,
-	.mark_all = do_nothing,
+	.visit = visit_nothing,
 	.has_word = has_no_word,
 	.check_invariants = do_nothing_const,
 	.destroy = do_nothing,

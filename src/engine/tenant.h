@@ -18,7 +18,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
+
+#include "journal/journal.h"
 
 struct engine;
 struct state_reader;
@@ -52,10 +53,9 @@ struct tenant_kind {
 	/* A heartbeat has missed the path. Returns whether that is a name of the tenant. */
 	bool (*missed)(void *context, const char *path);
 
-	/* The tenant's books as text; all of them for the journal; whether the word of a line is of
-	 * them, and reading such a line: 0, -EINVAL or -ENOMEM. */
-	void (*save)(const void *context, FILE *out);
-	void (*mark_all)(void *context);
+	/* Visits the tenant's books; whether the word of a line is of them, and reading such a
+	 * line: 0, -EINVAL or -ENOMEM. */
+	void (*visit)(void *context, const struct state_visit *visit);
 	bool (*has_word)(const char *word);
 	int (*restore)(void *context, struct state_reader *in);
 

@@ -289,8 +289,7 @@ void file_read_send(struct file_read *read);
 /* save.c. An alteration without steps is nothing that another process would go on with. */
 void own_mark(struct own *file);
 void alteration_mark(struct alteration *alteration);
-void lockfiles_mark_all(void *context);
-void lockfiles_save(const void *context, FILE *out);
+void lockfiles_visit(void *context, const struct state_visit *visit);
 
 /* restore.c: whether the line's word is of these books; and reads one. Returns 0, -EINVAL
  * or -ENOMEM. */

@@ -23,8 +23,12 @@ const struct field alteration_step_fields[] = {
 	{0},
 };
 
-static void save_lockfile(const struct own *file, FILE *out)
+#define WHOLE(type, part) STATE_WHOLE(part, type, item)
+
+static void save_lockfile(const struct state_item *item, FILE *out)
 {
+	const struct own *file = WHOLE(const struct own, item);
+
 	state_begin(out, "lockfile");
 	state_text(out, "path", file->path);
 	state_text(out, "line", file->line);
@@ -45,8 +49,10 @@ static void save_step(const struct alteration_step *step, FILE *out)
 	state_end(out);
 }
 
-static void save_alteration(const struct alteration *alteration, FILE *out)
+static void save_alteration(const struct state_item *item, FILE *out)
 {
+	const struct alteration *alteration = WHOLE(const struct alteration, item);
+
 	state_begin(out, "alteration");
 	state_flag(out, "undone", alteration->undoing);
 	state_flag(out, "resent", alteration->resent);
@@ -57,35 +63,14 @@ static void save_alteration(const struct alteration *alteration, FILE *out)
 		save_step(&alteration->steps[i], out);
 }
 
-void lockfiles_save(const void *context, FILE *out)
-{
-	const struct lockfiles *lockfiles = context;
-	const struct own *file;
-	const struct alteration *alteration;
-
-	for (file = lockfiles->files; file != NULL; file = file->hh.next)
-		save_lockfile(file, out);
-	DL_FOREACH (lockfiles->alterations, alteration) {
-		if (alteration->count > 0)
-			save_alteration(alteration, out);
-	}
-}
-
-/* For the journal: behind the parts of save.c. */
+/* Items, behind the parts of engine/save.c. */
 
 enum { PART_LOCKFILES = 7, PART_ALTERATIONS };
-
-#define WHOLE(type, part) ((type *)((char *)(part)-offsetof(type, item)))
 
 static struct state_place lockfile_place_of(const struct state_item *item)
 {
 	const struct own *file = WHOLE(const struct own, item);
 	return (struct state_place){{file->lockfiles->engine->place, PART_LOCKFILES, file->serial}};
-}
-
-static void lockfile_save_item(const struct state_item *item, FILE *out)
-{
-	save_lockfile(WHOLE(const struct own, item), out);
 }
 
 static struct state_place alteration_place_of(const struct state_item *item)
@@ -96,13 +81,8 @@ static struct state_place alteration_place_of(const struct state_item *item)
 	};
 }
 
-static void alteration_save_item(const struct state_item *item, FILE *out)
-{
-	save_alteration(WHOLE(const struct alteration, item), out);
-}
-
-static const struct state_kind lockfile_kind = {lockfile_place_of, lockfile_save_item};
-static const struct state_kind alteration_kind = {alteration_place_of, alteration_save_item};
+static const struct state_kind lockfile_kind = {lockfile_place_of, save_lockfile};
+static const struct state_kind alteration_kind = {alteration_place_of, save_alteration};
 
 void own_mark(struct own *file)
 {
@@ -117,15 +97,16 @@ void alteration_mark(struct alteration *alteration)
 				   &alteration_kind);
 }
 
-void lockfiles_mark_all(void *context)
+void lockfiles_visit(void *context, const struct state_visit *visit)
 {
 	struct lockfiles *lockfiles = context;
 	struct own *file;
 	struct alteration *alteration;
 
 	for (file = lockfiles->files; file != NULL; file = file->hh.next)
-		own_mark(file);
+		state_journal_visit(visit, &file->item, &lockfile_kind);
 	DL_FOREACH (lockfiles->alterations, alteration) {
-		alteration_mark(alteration);
+		if (alteration->count > 0)
+			state_journal_visit(visit, &alteration->item, &alteration_kind);
 	}
 }
