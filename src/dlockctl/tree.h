@@ -56,8 +56,8 @@ bool tree_next_line(const char **text, struct tree_line *ret);
  */
 char *tree_value(const char *text, const char *key);
 
-/* That in a line of several, "... key=value ...", behind the first word; to be freed: empty if
- * there is no such key. */
+/* The value of a key in a line of several, "... key=value ...", behind the first word. To be freed;
+ * empty if there is no such key. */
 char *tree_word(const char *line, const char *key);
 
 /* The text after the next empty line, such as the status of the next store; NULL: there is none. */

@@ -362,9 +362,9 @@ bool zookeeper_renew_queue(struct operation *operation, void (*send)(struct oper
  * anew. */
 bool zookeeper_puts_off(struct operation *operation);
 
-/* idle.c: the containers that the operation has made, between the root, which stays, and the claim,
- * which are so deep, are to be removed when they are idle; a claim of that path has come or gone;
- * and its parts of tend() and tend_ms() of the table. */
+/* idle.c, which removes containers that are idle: notes the containers that the operation has made,
+ * which are those between the root and the claim, at so many levels; notes that a claim of that
+ * path has come or gone; and its parts of tend() and tend_ms() of the table. */
 #define ZOOKEEPER_MADE_LEVELS 32
 void zookeeper_idle_note(struct operation *operation, unsigned depth, unsigned root);
 void zookeeper_idle_use(struct store_zookeeper *store, const char *path);
