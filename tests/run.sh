@@ -4,7 +4,9 @@
 #     tests/run.sh                 all but the heavy ones: unit tests, simulation and system tests
 #     tests/run.sh --heavy         the heavy ones, which look at the sources, take other compilers, or a machine of their own
 #     tests/run.sh --all           both, but for the package's service on one of two releases (package-bookworm)
-#     tests/run.sh NAME...         only these: a unit test ("engine/delay"), "unit", "sim", or a system test ("flock-tool")
+#     tests/run.sh NAME...         only these: a unit test ("engine/delay"), "unit", "sim", or a system test ("flock-tool"),
+#                                  or those of a folder of tests/system ("records/")
+#     tests/run.sh --list          runs none, and prints the system tests by folder, with what each is about
 #     tests/run.sh --sanitize ...  the same with a build that has AddressSanitizer and UndefinedBehaviorSanitizer; without
 #                                  names it leaves out those that it would tell nothing new of
 #
@@ -57,6 +59,10 @@ for argument; do
             ;;
         --heavy) names+=("${heavy_tests[@]}") ;;
         --all) heavy=yes ;;
+        --list)
+            system_tests_index
+            exit 0
+            ;;
         -h | --help)
             sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
             exit 0
@@ -65,6 +71,7 @@ for argument; do
             echo "$0: no such option: $argument" >&2
             exit 2
             ;;
+        */) mapfile -t -O ${#names[@]} names < <(system_tests "$argument") ;;
         *) names+=("$argument") ;;
     esac
 done

@@ -93,13 +93,9 @@ static const struct field fields[] = {
 	{0},
 };
 
-/* Versions of dlockfs before this one expect the user once more. */
-void claim_text_save(FILE *out, const struct engine_caller *caller)
+void claim_text_save(FILE *out, const struct claim_details *details)
 {
-	static const struct claim_details none;
-
-	state_unsigned(out, "asker_uid", caller->uid);
-	fields_save(fields, caller->details != NULL ? caller->details : &none, out);
+	fields_save(fields, details, out);
 }
 
 void claim_text_restore(struct state_reader *in, struct claim_details *ret)

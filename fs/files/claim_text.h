@@ -29,8 +29,8 @@ void claim_text_ask(fuse_req_t req, struct claim_details *ret);
 void claim_text_format(const char *host, const struct engine_caller *caller, enum lock_kind kind,
 		       enum claim_mode mode, char text[ENGINE_TEXT_BYTES]);
 
-/* The same as keys of a line, for another process (engine/transfer.h). */
-void claim_text_save(FILE *out, const struct engine_caller *caller);
+/* The details as keys of a line, for another process (engine/transfer.h). */
+void claim_text_save(FILE *out, const struct claim_details *details);
 void claim_text_restore(struct state_reader *in, struct claim_details *ret);
 
 /* The command of a process, as struct claim_details has it; "" if the process has ended. */

@@ -16,6 +16,7 @@
 #include "files/metrics.h"
 #include "files/questions.h"
 #include "journal/journal.h"
+#include "lockfile/lockfiles.h"
 #include "stores/statistics.h"
 #include "view/view.h"
 
@@ -36,6 +37,7 @@ struct shard {
 	const char *prefix;		    /* as in the configuration; "" for [store] */
 	char *label;			    /* in metrics: store="prefix"; "" for [store] */
 	struct engine *engine;
+	struct lockfiles *lockfiles; /* the engine's */
 	struct store *store;
 	unsigned abilities;		    /* STORE_HAS_..., of the store */
 	struct viewer *viewer;		    /* of the store; destroyed after the store */
@@ -60,11 +62,17 @@ struct shards {
 	size_t count;
 };
 
+/* What callers are told, with the shard as the context. */
+struct shard_events {
+	const struct engine_events *engine;
+	const struct lockfile_events *lockfiles;
+};
+
 /* Opens a shard for each store of the configuration; `former` has as many, or is NULL. The
- * configuration stays the caller's, as do the events, whose context is the shard. To be called
- * after the process went to the background and has mounted, with the signals of the loop blocked:
- * it starts threads. Returns 0 or -errno. */
-int shards_open(const struct config *config, const struct engine_events *events,
+ * configuration stays the caller's, as do the events. To be called after the process went to the
+ * background and has mounted, with the signals of the loop blocked: it starts threads. Returns 0 or
+ * -errno. */
+int shards_open(const struct config *config, const struct shard_events *events,
 		const struct shard_former *former, struct shards *ret);
 
 /* Whoever holds anything is told of its loss by the events of the engines, which send nothing to

@@ -30,7 +30,7 @@ static void ask(struct parked *parked)
 		parked_prove(parked, error, 0);
 }
 
-static struct parked *parked_of(struct question *question)
+static struct parked *parked_of_question(struct question *question)
 {
 	return (struct parked *)(void *)((char *)question - offsetof(struct proving, question));
 }
@@ -39,7 +39,7 @@ static void ask_next(struct shard *shard)
 {
 	struct question *question;
 	while ((question = questions_next(&shard->proofs)) != NULL)
-		ask(parked_of(question));
+		ask(parked_of_question(question));
 }
 
 void serving_ask(struct filesystem *filesystem)

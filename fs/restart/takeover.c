@@ -69,9 +69,9 @@ static uint64_t number_wish(const void *cookie)
 	return parked->number;
 }
 
-static void save_caller(FILE *out, const struct engine_caller *caller)
+static void save_details(FILE *out, const void *details)
 {
-	claim_text_save(out, caller);
+	claim_text_save(out, details);
 }
 
 static void restore_details(struct state_reader *in, void *details)
@@ -125,7 +125,7 @@ static void *adopt_wish(void *context, uint64_t number, const struct owner *file
 const struct engine_transfer takeover_transfer = {
 	.number_owner = number_owner,
 	.number_wish = number_wish,
-	.save_caller = save_caller,
+	.save_details = save_details,
 	.restore_details = restore_details,
 	.policy = policy,
 	.find_owner = find_owner,

@@ -9,13 +9,12 @@
  *   claim    ours, those not placed in their order, each with its wish
  *   wish     of a claim that is handed on, one by one, behind all claims
  *
- * and those of lockfile_save.c.
+ * and those of the tenant.
  *
  * Loop thread only.
  */
 #include "engine/save.h"
 
-#include "engine/alteration.h"
 #include "engine/conflict.h"
 #include "engine/outbox.h"
 
@@ -64,7 +63,6 @@ const struct field engine_wish_fields[] = {
 	{0},
 };
 
-/* `lead`, and other keys of save_handoff(), are the words of the format. */
 const struct field engine_handoff_fields[] = {
 	{"lead", FIELD_UNSIGNED(struct handoff, number, SAVE_HANDOFFS_MAX)},
 	{"contended", FIELD_FLAG(struct handoff, contended)},
@@ -170,7 +168,6 @@ static bool is_of_line(const struct wish *wish)
 static void write_wish(const struct wish *wish, FILE *out)
 {
 	const struct engine_transfer *transfer = wish_lock(wish)->engine->transfer;
-	const struct engine_caller caller = wish_caller(wish);
 
 	state_text(out, "kind", engine_kind_words[wish->kind]);
 	state_flag(out, "asked", wish->asked);
@@ -184,7 +181,7 @@ static void write_wish(const struct wish *wish, FILE *out)
 	if (wish->grace == GRACE_RUNS && wish->claim->limit_ms != INT64_MAX)
 		state_number(out, "limit_ms", wish->claim->limit_ms);
 	save_whose(wish->owner, out);
-	transfer->save_caller(out, &caller);
+	transfer->save_details(out, wish_details(wish));
 }
 
 static void save_coverage(const struct claim *claim, FILE *out)
@@ -201,6 +198,7 @@ static void save_coverage(const struct claim *claim, FILE *out)
 			       transfer_of(coverage->file)->number_owner(coverage->file->cookie));
 }
 
+/* `lead`, `keeper` and `behind` are the words of the format. */
 static void save_handoff(const struct claim *claim, FILE *out)
 {
 	fields_save(engine_handoff_fields, claim->handoff, out);
@@ -405,7 +403,7 @@ void engine_save(struct engine *engine, const struct engine_transfer *transfer, 
 	engine->transfer = transfer;
 	save_engine(&engine->item, out);
 	visit_all(engine, (struct state_visit){.out = out});
-	lockfiles_save(engine, out);
+	engine->tenant.kind->save(engine->tenant.context, out);
 }
 
 void engine_set_journal(struct engine *engine, struct state_journal *journal,
@@ -418,5 +416,5 @@ void engine_set_journal(struct engine *engine, struct state_journal *journal,
 		return;
 	engine_mark(engine);
 	visit_all(engine, (struct state_visit){.journal = journal});
-	lockfiles_mark_all(engine);
+	engine->tenant.kind->mark_all(engine->tenant.context);
 }

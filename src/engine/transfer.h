@@ -29,9 +29,9 @@ struct engine_transfer {
 	uint64_t (*number_owner)(const void *owner_cookie);
 	uint64_t (*number_wish)(const void *cookie);
 
-	/* The caller, whose details are NULL where that is nobody, as keys of a line; and its
-	 * details back. Reading notes what is wrong in the reader. */
-	void (*save_caller)(FILE *out, const struct engine_caller *caller);
+	/* The details of a caller as keys of a line, and back. Reading notes what is wrong in the
+	 * reader. */
+	void (*save_details)(FILE *out, const void *details);
 	void (*restore_details)(struct state_reader *in, void *details);
 
 	struct lock_policy (*policy)(void *context, const char *path);

@@ -10,8 +10,8 @@
  *	};
  *
  * A key whose value has to be computed, or depends on another key, has no row: who owns the line
- * writes and reads it beside the table. tests/system/test-formats.sh reads the rows as they are
- * written here, the key and the kind in one line.
+ * writes and reads it beside the table. tests/system/sources/test-formats.sh reads the rows as they
+ *are written here, the key and the kind in one line.
  *
  * Any thread, one at a time for a stream or a reader.
  */
@@ -44,57 +44,47 @@ struct field {
 	int64_t missing;
 };
 
-/* What a row says of the member. A member of another type, or of a few bits, does not compile. */
+/* What a row says of the member; one of another type, or of a few bits, does not compile. */
+/* clang-format off */
 
 /* A bool. Written only if it is set. */
 #define FIELD_FLAG(type, member)                                                                   \
-	FIELD_OF(type, member,                                                                     \
-		 _Generic(((type *)0)->member, bool                                                \
-			  : FIELD_KIND_FLAG)),                                                     \
-		.most = 1, .may_be_missing = true
+	FIELD_OF(type, member, bool *: FIELD_KIND_FLAG), .most = 1, FIELD_OR(false)
 
 /* An integer of 4 or 8 bytes, between the two values. */
 #define FIELD_NUMBER(type, member, least_, most_)                                                  \
-	FIELD_OF(type, member,                                                                     \
-		 _Generic(((type *)0)->member, int                                                 \
-			  : FIELD_KIND_NUMBER, long                                                \
-			  : FIELD_KIND_NUMBER, long long                                           \
-			  : FIELD_KIND_NUMBER)),                                                   \
-		.least = (least_), .most = (most_)
+	FIELD_INTEGER(type, member, signed, FIELD_KIND_NUMBER), .least = least_, .most = most_
 #define FIELD_UNSIGNED(type, member, most_)                                                        \
-	FIELD_OF(type, member,                                                                     \
-		 _Generic(((type *)0)->member, unsigned int                                        \
-			  : FIELD_KIND_UNSIGNED, unsigned long                                     \
-			  : FIELD_KIND_UNSIGNED, unsigned long long                                \
-			  : FIELD_KIND_UNSIGNED)),                                                 \
-		.most = (most_)
+	FIELD_INTEGER(type, member, unsigned, FIELD_KIND_UNSIGNED), .most = most_
 
 /* A struct timespec, in nanoseconds (state_time()). */
 #define FIELD_TIME(type, member)                                                                   \
-	FIELD_OF(type, member, _Generic(((type *)0)->member, struct timespec : FIELD_KIND_TIME))
+	FIELD_OF(type, member, struct timespec *: FIELD_KIND_TIME)
 
 /* An enum, by an array of the words for its values. */
 #define FIELD_WORD(type, member, words_)                                                           \
-	FIELD_OF(type, member, FIELD_KIND_WORD), .words = (words_),                                \
-						 .most = sizeof(words_) / sizeof(*(words_)) - 1
+	FIELD_INTEGER(type, member, unsigned, FIELD_KIND_WORD), .words = words_,                   \
+	.most = sizeof(words_) / sizeof(*words_) - 1
 
-/* A pointer to text; what is read belongs to the reader, and is void with its next line. */
+/* A pointer to text. What is read belongs to the reader, and is void with its next line. */
 #define FIELD_TEXT(type, member)                                                                   \
-	FIELD_OF(type, member,                                                                     \
-		 _Generic(((type *)0)->member, char *                                              \
-			  : FIELD_KIND_TEXT, const char *                                          \
-			  : FIELD_KIND_TEXT))
+	FIELD_OF(type, member, char **: FIELD_KIND_TEXT, const char **: FIELD_KIND_TEXT)
 
 /* An array of characters; what does not fit is cut off. */
 #define FIELD_CHARS(type, member)                                                                  \
-	FIELD_OF(type, member, _Generic(&((type *)0)->member[0], char * : FIELD_KIND_CHARS))
+	FIELD_OF(type, member, char (*)[sizeof(((type *)0)->member)]: FIELD_KIND_CHARS)
 
 /* Behind a number or a text (NULL as 0): the key is written, and has to be there, only if the
  * member is not that. */
-#define FIELD_OR(missing_) .may_be_missing = true, .missing = (missing_)
+#define FIELD_OR(missing_) .may_be_missing = true, .missing = missing_
 
-#define FIELD_OF(type, member_, kind_)                                                             \
-	.kind = (kind_), .offset = offsetof(type, member_), .bytes = sizeof(((type *)0)->member_)
+#define FIELD_OF(type, member, ...)                                                                \
+	.offset = offsetof(type, member), .bytes = sizeof(((type *)0)->member),                    \
+	.kind = _Generic(&((type *)0)->member, __VA_ARGS__)
+#define FIELD_INTEGER(type, member, sign, kind)                                                    \
+	FIELD_OF(type, member, sign int *: kind, sign long *: kind, sign long long *: kind)
+
+/* clang-format on */
 
 /* Writes the members of the struct as keys of a line. Errors stay with the stream. */
 void fields_save(const struct field *fields, const void *whole, FILE *out);

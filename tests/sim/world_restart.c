@@ -33,9 +33,9 @@ static uint64_t number_wish(const void *cookie)
 	return ((const struct call *)cookie)->number;
 }
 
-static void save_caller(FILE *out, const struct engine_caller *caller)
+static void save_details(FILE *out, const void *details)
 {
-	state_text(out, "text", caller->details != NULL ? caller->details : "");
+	state_text(out, "text", details);
 }
 
 static void restore_details(struct state_reader *in, void *details)
@@ -106,7 +106,7 @@ static void *adopt_wish(void *context, uint64_t number, const struct owner *file
 static const struct engine_transfer transfer = {
 	.number_owner = number_owner,
 	.number_wish = number_wish,
-	.save_caller = save_caller,
+	.save_details = save_details,
 	.restore_details = restore_details,
 	.policy = policy,
 	.find_owner = find_owner,

@@ -21,6 +21,7 @@
 #include <uthash.h>
 #include <utlist.h>
 
+#include "journal/fields.h"
 #include "journal/journal.h"
 #include "stores/local/store.h"
 
@@ -264,7 +265,10 @@ void file_mark(struct file *file);
 /* The item is about to be freed. */
 void service_unmark(struct local_service *service, struct state_item *item);
 
-/* save.c: the table's functions for claims that end with the process. */
+/* What save.c and restore.c have of a struct file. */
+extern const struct field local_file_fields[];
+
+/* save.c and restore.c: the table's functions for claims that end with the process. */
 void local_save(const struct store *base, FILE *out);
 int local_restore(struct store *base, struct state_reader *in);
 void local_keep(struct store *base, struct state_journal *journal, uint64_t place);

@@ -161,7 +161,8 @@ class Programs:
                 if f"{name})" not in file.read():
                     yield f"tests/run.sh has no {name}"
         elif not re.search("[A-Z]", name) and name not in ("unit", "sim") \
-                and not glob.glob(os.path.join(self.tree, f"tests/system/**/test-{name}.sh"), recursive=True):
+                and not glob.glob(os.path.join(self.tree, f"tests/system/**/test-{name}.sh"), recursive=True) \
+                and not (name.endswith("/") and os.path.isdir(os.path.join(self.tree, f"tests/system/{name}"))):
             yield f"there is no test {name}"
 
     def check_ini(self, block):

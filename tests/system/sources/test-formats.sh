@@ -1,7 +1,7 @@
 #!/bin/bash
 # What a daemon leaves to the next one is of a format whose number says what may be in it (fs/restart/takeover.h): each word and key
-# that is written, by a call or by a row of a table (src/journal/fields.h), is in formats.txt, and so are the numbers. Whoever changes one
-# has to think of the other versions, and then to write the list anew: "tests/system/sources/test-formats.sh > tests/system/sources/formats.txt" after "export DLOCKFS_WRITE_FORMATS=yes".
+# that is written, by a call or by a row of a table (src/journal/fields.h), is in formats.txt, and so are the numbers. Whoever changes one has to think of the other versions, and then
+# to write the list anew: "tests/system/sources/test-formats.sh > tests/system/sources/formats.txt" after "export DLOCKFS_WRITE_FORMATS=yes".
 set -euo pipefail
 
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)

@@ -26,7 +26,7 @@ static uint64_t number_of(const void *cookie)
 	return 1;
 }
 
-static void save_caller(FILE *out, const struct engine_caller *caller)
+static void save_details(FILE *out, const void *details)
 {
 }
 
@@ -38,7 +38,7 @@ static void each_owner(void *context, void (*visit)(void *visitor, struct owner 
 static const struct engine_transfer transfer = {
 	.number_owner = number_of,
 	.number_wish = number_of,
-	.save_caller = save_caller,
+	.save_details = save_details,
 	.each_owner = each_owner,
 };
 

@@ -17,7 +17,7 @@ static uint64_t number_of(const void *cookie)
 	return 1;
 }
 
-static void save_caller(FILE *out, const struct engine_caller *caller)
+static void save_details(FILE *out, const void *details)
 {
 }
 
@@ -50,7 +50,7 @@ static void *adopt_wish(void *context, uint64_t number, const struct owner *file
 static const struct engine_transfer transfer = {
 	.number_owner = number_of,
 	.number_wish = number_of,
-	.save_caller = save_caller,
+	.save_details = save_details,
 	.restore_details = restore_details,
 	.policy = policy_of,
 	.find_owner = find_owner,

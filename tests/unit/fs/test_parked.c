@@ -48,8 +48,7 @@ static int begin(void **state)
 	struct heir *heir = *state;
 	assert_non_null(heir);
 	assert_int_equal(config_init(&heir->config), 0);
-	assert_int_equal(shards_open(&heir->config, &serving_engine_events, NULL, &heir->shards),
-			 0);
+	assert_int_equal(shards_open(&heir->config, &serving_events, NULL, &heir->shards), 0);
 	return serving_init(&heir->filesystem, &heir->config, &heir->shards);
 }
 
@@ -65,7 +64,7 @@ static int end(void **state)
 }
 
 /* A line about a call that waits: such a request, of which there are so many bytes. */
-static char *make_line(const char *kind, uint64_t lock_owner, int64_t pid, size_t bytes)
+static char *make_line(const char *kind, size_t bytes)
 {
 	struct {
 		struct fuse_in_header header;
@@ -85,8 +84,6 @@ static char *make_line(const char *kind, uint64_t lock_owner, int64_t pid, size_
 	state_unsigned(out, "handle", 1);
 	state_unsigned(out, "number", 3);
 	state_number(out, "since_us", 6);
-	state_unsigned(out, "process", lock_owner);
-	state_number(out, "pid", pid);
 	state_unsigned(out, "user", 8);
 	state_bytes(out, "bytes", &request, bytes);
 	if (strcmp(kind, "open") == 0) {
@@ -146,28 +143,28 @@ static void expect_refused(struct heir *heir, char *line)
 
 static void test_record(void **state)
 {
-	expect_passed_on(*state, make_line("record", PROCESS, PID, PARKED_REQUEST_BYTES));
+	expect_passed_on(*state, make_line("record", PARKED_REQUEST_BYTES));
 }
 
 /* Only a record lock has an owner and a pid. */
 static void test_flock(void **state)
 {
-	expect_passed_on(*state, make_line("flock", 0, 0, PARKED_REQUEST_BYTES));
+	expect_passed_on(*state, make_line("flock", PARKED_REQUEST_BYTES));
 }
 
 static void test_open(void **state)
 {
-	expect_passed_on(*state, make_line("open", 0, 0, 0));
+	expect_passed_on(*state, make_line("open", 0));
 }
 
 static void test_record_without_lock(void **state)
 {
-	expect_refused(*state, make_line("record", PROCESS, PID, PARKED_REQUEST_BYTES - 1));
+	expect_refused(*state, make_line("record", PARKED_REQUEST_BYTES - 1));
 }
 
 static void test_flock_without_request(void **state)
 {
-	expect_refused(*state, make_line("flock", 0, 0, 0));
+	expect_refused(*state, make_line("flock", 0));
 }
 
 /* malloc(3) then takes 176 and 112 bytes: each waiter has one of both. */
