@@ -38,8 +38,10 @@ FLOORS = [
 # Folders that know no layer, and that no layer knows.
 APART = ["src/dlockctl"]
 
-# What others than the folders above include: what is installed for programs, what a terminal may be sent, and %XX.
+# What others than the folders above include: what is installed for programs, what a terminal may be sent, %XX, and the clock by which
+# the end of a lease is told.
 PUBLIC = {
+    "src/base/clock.h": ["src/dlockctl"],
     "src/base/escape.h": ["src/dlockctl"],
     "src/base/printable.h": ["src/dlockctl"],
     "fs/dlockfs.h": ["fs", "src/dlockctl"],
