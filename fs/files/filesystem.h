@@ -28,11 +28,10 @@
 #include "files/user.h"
 #include "files/user_lines.h"
 #include "files/user_writes.h"
+#include "files/waiting.h"
 #include "journal/journal.h"
 
 struct answers;
-struct asking;
-struct held;
 struct late;
 struct lease_board;
 struct listing;
@@ -58,7 +57,7 @@ struct filesystem {
 	struct user_writes writes;
 	struct requests requests;
 	struct takeover *takeover;    /* while all this is restored */
-	int64_t now_ms;		      /* CLOCK_BOOTTIME */
+	int64_t now_ms;		      /* clock_now_ms() */
 	bool calls_are_seen;	      /* the kernel tells which call a thread waits in */
 	bool exclusive_open_waits;    /* the kernel asks for attributes between CREATE and open(2)'s
 					 return */
@@ -66,14 +65,14 @@ struct filesystem {
 	char host[HOST_NAME_MAX + 1]; /* the host's name, for claims */
 	struct listing *listings;     /* open directories */
 	struct status *status;	      /* the tree .dlockfs */
-	struct steer *steers;	      /* orders on their way */
 	int makers;		      /* epoll(7) of processes that made lasting names */
-	struct asking *askings;	      /* requests about lasting names that wait (ops/asking.h) */
+	struct waiting *steers;	      /* orders on their way (files/steer.h) */
+	struct waiting *askings;      /* requests about lasting names that wait (ops/asking.h) */
 	bool askings_ready;	      /* some of them may go on */
 	struct late *lates;	      /* texts that are stored late (ops/late.h) */
 	uint64_t late_serial;	      /* the latest of them */
-	struct held *held;	      /* requests that are held (ops/held.h), */
-	struct held *held_until;      /* and those of which it is known until when */
+	struct waiting *held;	      /* requests that are held (ops/held.h), */
+	struct waiting *held_until;   /* and those of which it is known until when */
 	bool held_ready;	      /* the former may go on */
 	struct looked_threads looked; /* what threads have looked up last */
 	struct metrics metrics;

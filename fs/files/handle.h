@@ -22,8 +22,8 @@ struct filesystem;
 struct inode;
 struct kept_request;
 struct owning;
-struct parked;
 struct user;
+struct waiting;
 
 /* The third number of a place in the journal: the line of a handle, and those that belong to the
  * handle. */
@@ -37,8 +37,8 @@ struct handle {
 	struct inode *inode;
 	struct owner *owner; /* in the engine; NULL until the first lock is asked for */
 	struct handle *owning_prev, *owning_next; /* in the list of its path, if it has an owner */
-	struct parked *parked;			  /* its requests that are answered later */
-	struct holder *holders;			  /* the processes that hold through it: holder.c */
+	struct waiting *parked;	      /* its requests that are answered later: parked.h */
+	struct holder *holders;	      /* the processes that hold through it: holder.c */
 	struct fuse_pollhandle *poll; /* to wake poll(2) of the file; NULL: nobody asked for that */
 	struct kept_request *polling; /* the POLL that asked for it (kept_request.h), or NULL */
 	bool holder_unseen;	      /* the log says that a holder cannot be sent a signal */

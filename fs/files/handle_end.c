@@ -14,7 +14,7 @@ void handle_close(struct handle *handle)
 	/* The call that opened the file has ended. If a request still waits, it is of another
 	 * process that asks for the same node (PARKED_BESIDE), and was not interrupted: it looks
 	 * again. */
-	parked_refuse_all(handle, -ESTALE);
+	waiting_refuse_all(handle->parked, &parked_kind, -ESTALE);
 	brief_close(handle);
 	holder_leave_all(handle);
 	audit_closed(handle);

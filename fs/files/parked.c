@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -18,70 +19,70 @@
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
-#include "files/user.h"
 #include "journal/fields.h"
+
+static const struct parked *of_item(const struct state_item *item)
+{
+	return (const struct parked *)((const char *)item - offsetof(struct parked, waiting.item));
+}
 
 static struct state_place place(const struct state_item *item)
 {
-	const struct parked *parked = (const struct parked *)item;
+	const struct parked *parked = of_item(item);
 	return (struct state_place){{STATE_PLACE_HANDLE, parked->handle->number,
 				     STATE_OF_HANDLE_PARKED, parked->number}};
 }
 
 static void save(const struct state_item *item, FILE *out)
 {
-	parked_save((const struct parked *)item, out);
+	parked_save(of_item(item), out);
 }
 
 /* Something that parked_save() writes has changed. */
 static void mark(struct parked *parked)
 {
 	static const struct state_kind kind = {place, save};
-	state_journal_mark(parked->handle->filesystem->journal, &parked->item, &kind);
+	state_journal_mark(parked->handle->filesystem->journal, &parked->waiting.item, &kind);
 }
 
-static bool begin(struct parked *parked, struct handle *handle, enum parked_kind kind, uid_t uid)
+/* What is parked, as the first member of so many bytes. Returns NULL when out of memory. */
+static void *create(size_t bytes, struct handle *handle, enum parked_kind kind, uid_t uid)
 {
-	if (kind != PARKED_BESIDE) {
-		parked->user = user_add(&handle->filesystem->users, uid, USER_WAITERS, 1);
-		if (parked->user == NULL)
-			return false;
+	struct filesystem *filesystem = handle->filesystem;
+	struct parked *parked = calloc(1, bytes);
+
+	if (parked == NULL)
+		return NULL;
+	if (kind != PARKED_BESIDE &&
+	    waiting_count(filesystem, &parked_kind, &parked->waiting, uid, 1) != 0) {
+		free(parked);
+		return NULL;
 	}
+	DL_APPEND(handle->parked, &parked->waiting);
 	parked->handle = handle;
 	parked->kind = kind;
 	parked->since_us = histogram_now_us();
-	parked->number = ++handle->filesystem->handles.last_number;
-	DL_APPEND(handle->parked, parked);
+	parked->number = ++filesystem->handles.last_number;
 	mark(parked);
-	return true;
+	return parked;
 }
 
 struct parked *parked_create(struct handle *handle, enum parked_kind kind, uid_t uid)
 {
-	struct parked *parked = calloc(1, sizeof(*parked));
-	if (parked == NULL || begin(parked, handle, kind, uid))
-		return parked;
-	free(parked);
-	return NULL;
+	return create(sizeof(struct parked), handle, kind, uid);
 }
 
 struct proving *parked_create_proving(struct handle *handle, enum parked_kind kind, uid_t uid)
 {
-	struct proving *proving = calloc(1, sizeof(*proving));
-	if (proving == NULL || begin(&proving->parked, handle, kind, uid))
-		return proving;
-	free(proving);
-	return NULL;
+	return create(sizeof(struct proving), handle, kind, uid);
 }
 
 struct opening *parked_create_opening(struct handle *handle, const struct fuse_ctx *caller,
 				      mode_t mode, bool keeps_text)
 {
-	struct opening *opening = calloc(1, sizeof(*opening));
-	if (opening == NULL || !begin(&opening->parked, handle, PARKED_OPEN, caller->uid)) {
-		free(opening);
+	struct opening *opening = create(sizeof(*opening), handle, PARKED_OPEN, caller->uid);
+	if (opening == NULL)
 		return NULL;
-	}
 	opening->thread = caller->pid;
 	opening->uid = caller->uid;
 	opening->gid = caller->gid;
@@ -101,28 +102,56 @@ static bool is_proof(const struct parked *parked)
 	return parked->kind == PARKED_FSYNC || parked->kind == PARKED_TOKEN;
 }
 
+static const enum lock_kind lock_kinds[] = {
+	[PARKED_FLOCK] = LOCK_KIND_FLOCK,
+	[PARKED_OPEN] = LOCK_KIND_OPEN,
+	[PARKED_RECORD] = LOCK_KIND_RECORD,
+};
+
 /* A call that asks for a lock has ended. */
 static void count(const struct parked *parked)
 {
-	static const enum lock_kind kinds[] = {
-		[PARKED_FLOCK] = LOCK_KIND_FLOCK,
-		[PARKED_OPEN] = LOCK_KIND_OPEN,
-		[PARKED_RECORD] = LOCK_KIND_RECORD,
-	};
 	if (parked->kind <= PARKED_RECORD)
 		metrics_count_acquisition(&parked->handle->inode->shard->metrics,
-					  kinds[parked->kind],
+					  lock_kinds[parked->kind],
 					  parked->decided ? parked->result : -EINTR,
 					  histogram_now_us() - parked->since_us);
+}
+
+/* What the request of flock(2) or fcntl(2) says of the lock: `owner` is the kernel's lock owner,
+ * `lk.pid` the caller of fcntl(2). Returns false, with zeros, if no such request was kept. */
+static bool read_lock(const struct parked *parked, struct fuse_lk_in *ret)
+{
+	bool is_lock = parked->kind != PARKED_OPEN && parked->request_bytes == PARKED_REQUEST_BYTES;
+
+	*ret = (struct fuse_lk_in){0};
+	if (is_lock)
+		memcpy(ret, parked->request + sizeof(struct fuse_in_header), sizeof(*ret));
+	return is_lock;
+}
+
+/* The call is decided, and about to be answered. */
+static void tell_audit(const struct parked *parked, int result)
+{
+	struct fuse_lk_in lock;
+	bool has_lock = read_lock(parked, &lock);
+
+	if (parked->kind > PARKED_RECORD || parked->waiting.req == NULL)
+		return;
+	const struct audit_call call = {.req = parked->waiting.req,
+					.kind = lock_kinds[parked->kind],
+					.lock = has_lock ? &lock : NULL,
+					.since_us = parked->since_us};
+	audit_decided(parked->handle, &call, result);
 }
 
 void parked_free(struct parked *parked)
 {
 	struct handle *handle = parked->handle;
 	count(parked);
-	user_leave(&handle->filesystem->users, parked->user, USER_WAITERS, 1);
-	state_journal_remove(handle->filesystem->journal, &parked->item);
-	DL_DELETE(handle->parked, parked);
+	DL_DELETE(handle->parked, &parked->waiting);
+	waiting_end(handle->filesystem, &parked_kind, &parked->waiting);
+	state_journal_remove(handle->filesystem->journal, &parked->waiting.item);
 	if (parked->kind == PARKED_OPEN)
 		DL_DELETE(handle->inode->opening, opening_of(parked));
 	else if (is_proof(parked))
@@ -141,11 +170,11 @@ static void answer(const struct parked *parked, int result)
 	if (result == 0)
 		answers_tell_of(parked->handle);
 	if (result != 0 || (parked->kind != PARKED_OPEN && parked->kind != PARKED_BESIDE)) {
-		fuse_reply_err(parked->req, -result);
+		fuse_reply_err(parked->waiting.req, -result);
 		return;
 	}
 	inode_stat(inode, &attr);
-	fuse_reply_attr(parked->req, &attr, inode_attr_timeout(inode));
+	fuse_reply_attr(parked->waiting.req, &attr, inode_attr_timeout(inode));
 }
 
 /* Takes the wish or question back: the engine does not answer it any more. */
@@ -170,13 +199,14 @@ static bool is_foreign(const struct parked *parked)
  * so those beside it get the same answer; and if the open has failed, whoever asks next, too. */
 static void conclude(struct parked *parked, int result)
 {
-	struct parked *beside, *next;
+	struct waiting *waiting, *next;
 
 	if (!is_foreign(parked)) {
 		parked_free(parked);
 		return;
 	}
-	DL_FOREACH_SAFE (parked->handle->parked, beside, next) {
+	DL_FOREACH_SAFE (parked->handle->parked, waiting, next) {
+		struct parked *beside = parked_of(waiting);
 		if (beside->kind != PARKED_BESIDE)
 			continue;
 		answer(beside, result);
@@ -186,7 +216,7 @@ static void conclude(struct parked *parked, int result)
 		parked_free(parked);
 		return;
 	}
-	parked->req = NULL;
+	parked->waiting.req = NULL;
 	parked->request_bytes = 0; /* not to be handled again */
 	parked->wish = NULL;
 	parked->decided = true;
@@ -197,13 +227,12 @@ static void conclude(struct parked *parked, int result)
 void parked_interrupt(struct parked *parked, fuse_req_t req)
 {
 	take_back(parked);
-	audit_decided(parked, -EINTR);
+	tell_audit(parked, -EINTR);
 	fuse_reply_err(req, EINTR);
 	/* Whoever else asks was not interrupted: stat(2) looks again, and open(2) begins anew. */
 	conclude(parked, is_foreign(parked) ? -ESTALE : -EINTR);
 }
 
-/* libfuse calls this from the loop, when it reads the FUSE_INTERRUPT. */
 static void on_interrupt(fuse_req_t req, void *data)
 {
 	struct parked *parked = data;
@@ -215,16 +244,39 @@ static void on_interrupt(fuse_req_t req, void *data)
 	/* Until the servers have answered it counts as under way: or else who interrupts its calls
 	 * again and again could have any number of them there. */
 	answer(parked, -EINTR);
-	parked->req = NULL;
+	parked->waiting.req = NULL;
 	parked->request_bytes = 0;
 	mark(parked);
 }
 
+static void refuse(struct waiting *waiting, int error)
+{
+	struct parked *parked = parked_of(waiting);
+
+	take_back(parked);
+	if (!parked->decided) {
+		tell_audit(parked, error);
+		parked->result = error;
+	}
+	parked->decided = true;
+	if (waiting->req != NULL)
+		answer(parked, error);
+	parked_free(parked);
+}
+
+const struct waiting_kind parked_kind = {
+	.share = USER_WAITERS,
+	.saves_itself = true,
+	.on_interrupt = on_interrupt,
+	.refuse = refuse,
+};
+
 bool parked_lacks_lock(const struct handle *handle)
 {
-	const struct parked *parked;
+	struct waiting *waiting;
 
-	DL_FOREACH (handle->parked, parked) {
+	DL_FOREACH (handle->parked, waiting) {
+		const struct parked *parked = parked_of(waiting);
 		if (is_foreign(parked) && !(parked->decided && parked->result == 0))
 			return true;
 	}
@@ -244,13 +296,9 @@ static void keep_request(struct parked *parked)
 
 bool parked_hold(struct parked *parked, fuse_req_t req)
 {
-	/* One thread reads all requests, so no interrupt comes between these two lines; and
-	 * libfuse must not find the request answered when fuse_req_interrupt_func() returns. */
-	if (fuse_req_interrupted(req))
+	if (waiting_hold(&parked_kind, &parked->waiting, req) != 0)
 		return false;
-	parked->req = req;
 	keep_request(parked);
-	fuse_req_interrupt_func(req, on_interrupt, parked);
 	return true;
 }
 
@@ -261,18 +309,25 @@ static uint64_t unique_of(const void *request)
 	return header.unique;
 }
 
+/* That of another process, which handled the request; NULL: there is none. */
+static struct parked *find_kept(const struct handle *handle, const void *request)
+{
+	struct waiting *waiting;
+
+	DL_FOREACH (handle->parked, waiting) {
+		struct parked *parked = parked_of(waiting);
+		if (parked->waiting.req == NULL && parked->request_bytes > 0 &&
+		    unique_of(parked->request) == unique_of(request))
+			return parked;
+	}
+	return NULL;
+}
+
 bool parked_resume(struct handle *handle, fuse_req_t req)
 {
 	const void *request = handle->filesystem->requests.handled;
-	struct parked *parked;
+	struct parked *parked = request != NULL ? find_kept(handle, request) : NULL;
 
-	if (request == NULL)
-		return false;
-	DL_FOREACH (handle->parked, parked) {
-		if (parked->req == NULL && parked->request_bytes > 0 &&
-		    unique_of(parked->request) == unique_of(request))
-			break;
-	}
 	if (parked == NULL)
 		return false;
 	if (!parked_hold(parked, req)) {
@@ -322,7 +377,7 @@ void parked_save(const struct parked *parked, FILE *out)
 	state_text(out, "kind", kind_words[parked->kind]);
 	state_unsigned(out, "handle", parked->handle->number);
 	fields_save(fields, parked, out);
-	state_unsigned(out, "user", parked->user->uid);
+	state_unsigned(out, "user", parked->waiting.uid);
 	state_bytes(out, "bytes", parked->request, parked->request_bytes);
 	if (parked->kind == PARKED_OPEN)
 		fields_save(opening_fields, parked, out);
@@ -352,9 +407,8 @@ struct parked *parked_restore(struct handle *handle, struct state_reader *in)
 	if (state_failed(in))
 		return NULL;
 	uid_t user = (uid_t)state_find_unsigned(in, "user", UINT32_MAX);
-	struct opening *opening = calloc(1, sizeof(*opening));
-	if (opening == NULL || !begin(&opening->parked, handle, kind, user)) {
-		free(opening);
+	struct opening *opening = create(sizeof(*opening), handle, kind, user);
+	if (opening == NULL) {
 		state_starve(in);
 		return NULL;
 	}
@@ -388,16 +442,16 @@ void parked_decide(struct parked *parked, int result)
 	parked->decided = true;
 	parked->result = result;
 	mark(parked);
-	if (parked->req == NULL)
+	if (parked->waiting.req == NULL)
 		return;
 	if (result == 0 && parked->kind == PARKED_RECORD) {
 		struct fuse_lk_in lock;
-		parked_read_lock(parked, &lock);
+		read_lock(parked, &lock);
 		holder_take_range(handle, lock.owner, (pid_t)lock.lk.pid);
 	} else if (result == 0) {
-		holder_take_file(handle, fuse_req_ctx(parked->req)->pid);
+		holder_take_file(handle, fuse_req_ctx(parked->waiting.req)->pid);
 	}
-	audit_decided(parked, result);
+	tell_audit(parked, result);
 	answer(parked, result);
 	conclude(parked, result);
 }
@@ -424,38 +478,22 @@ void parked_tell(struct parked *parked, int error, const struct engine_conflict 
 	if (error != 0)
 		answer(parked, error);
 	else
-		parked_reply_lock(parked->req, conflict);
+		parked_reply_lock(parked->waiting.req, conflict);
 	parked_free(parked);
 }
 
 void parked_prove(struct parked *parked, int error, uint64_t token)
 {
-	if (parked->req == NULL) {
+	if (parked->waiting.req == NULL) {
 		parked_free(parked);
 		return;
 	}
 	if (error == 0 && parked->kind == PARKED_TOKEN) {
 		answers_tell_of(parked->handle);
-		audit_told(parked->req, parked->handle, token);
-		fuse_reply_ioctl(parked->req, 0, &token, sizeof(token));
+		audit_told(parked->waiting.req, parked->handle, token);
+		fuse_reply_ioctl(parked->waiting.req, 0, &token, sizeof(token));
 	} else {
 		answer(parked, error);
 	}
 	parked_free(parked);
-}
-
-void parked_refuse_all(struct handle *handle, int error)
-{
-	struct parked *parked, *next;
-	DL_FOREACH_SAFE (handle->parked, parked, next) {
-		take_back(parked);
-		if (!parked->decided)
-			audit_decided(parked, error);
-		if (!parked->decided)
-			parked->result = error;
-		parked->decided = true;
-		if (parked->req != NULL)
-			answer(parked, error);
-		parked_free(parked);
-	}
 }

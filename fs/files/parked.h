@@ -16,6 +16,7 @@
 #include "files/claim_text.h"
 #include "files/handle.h"
 #include "files/questions.h"
+#include "files/waiting.h"
 
 /* The longest request that is parked is that of a lock. */
 enum { PARKED_REQUEST_BYTES = sizeof(struct fuse_in_header) + sizeof(struct fuse_lk_in) };
@@ -30,14 +31,14 @@ enum parked_kind {
 	PARKED_BESIDE, /* another GETATTR while that of a foreign exclusive open is parked */
 };
 
+extern const struct waiting_kind parked_kind;
+
 struct parked {
-	struct state_item item;	    /* first */
-	struct parked *prev, *next; /* in handle->parked */
+	struct waiting waiting; /* first; in handle->parked. Without a request: an exclusive open
+				   whose GETATTR has not come yet; or a proof that was interrupted,
+				   of which the servers have been asked */
 	struct handle *handle;
-	struct user *user; /* with a share of USER_WAITERS; NULL: it counts for nobody */
-	fuse_req_t req; /* NULL: an exclusive open whose GETATTR has not come yet; or a proof that
-			   was interrupted, of which the servers have been asked */
-	union {		/* in the engine: */
+	union { /* in the engine: */
 		struct wish *wish;
 		struct test *test;   /* for TEST */
 		struct proof *proof; /* for FSYNC and TOKEN; NULL until it is their turn */
@@ -89,18 +90,6 @@ bool parked_hold(struct parked *parked, fuse_req_t req);
 /* Whether the request was parked in another process. If so, it is parked again, or answered. */
 bool parked_resume(struct handle *handle, fuse_req_t req);
 
-/* What the request of flock(2) or fcntl(2) says of the lock: `owner` is the kernel's lock owner,
- * `lk.pid` the caller of fcntl(2). Returns false, with zeros, if no such request was kept. */
-static inline bool parked_read_lock(const struct parked *parked, struct fuse_lk_in *ret)
-{
-	bool is_lock = parked->kind != PARKED_OPEN && parked->request_bytes == PARKED_REQUEST_BYTES;
-
-	*ret = (struct fuse_lk_in){0};
-	if (is_lock)
-		memcpy(ret, parked->request + sizeof(struct fuse_in_header), sizeof(*ret));
-	return is_lock;
-}
-
 /* Writes the parked request. */
 void parked_save(const struct parked *parked, FILE *out);
 
@@ -125,12 +114,14 @@ void parked_interrupt(struct parked *parked, fuse_req_t req);
 /* Whether the open file is that of a foreign exclusive open that has not got the lock. */
 bool parked_lacks_lock(const struct handle *handle);
 
+/* One of handle->parked. */
+static inline struct parked *parked_of(struct waiting *waiting)
+{
+	return (struct parked *)waiting; /* its first member */
+}
+
 /* Frees what was parked, without an answer. The engine must have no pointer to it any more. */
 void parked_free(struct parked *parked);
-
-/* Takes back every wish of the handle that is parked, answers the requests with the error (-errno)
- * and frees them. */
-void parked_refuse_all(struct handle *handle, int error);
 
 /* Answers F_GETLK: with the conflict, or that there is none (NULL). */
 void parked_reply_lock(fuse_req_t req, const struct engine_conflict *conflict);

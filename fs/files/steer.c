@@ -24,8 +24,10 @@
 #include "files/access.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
+#include "files/kept_request.h"
 #include "files/lasting_name.h"
 #include "files/lasting_view.h"
+#include "files/waiting.h"
 
 enum { READ_AGAIN_MS = 100, WRITES_MAX = 5 };
 
@@ -39,6 +41,8 @@ enum steer_state {
 };
 
 struct steer {
+	struct waiting waiting; /* first; in filesystem->steers. Without a request: nobody waits any
+				   more, the store has not answered */
 	/* The store has pointers to these while it is asked; so the member for the store is the
 	 * first of each. */
 	struct steer_read {
@@ -50,8 +54,7 @@ struct steer {
 		struct steer *steer;
 	} change;
 	struct filesystem *filesystem;
-	struct shard *shard;	   /* the shard that has the lock */
-	struct steer *prev, *next; /* in filesystem->steers */
+	struct shard *shard; /* the shard that has the lock */
 	enum steer_state state;
 	enum engine_order order;
 	bool asking;	       /* the store has not answered yet */
@@ -65,8 +68,6 @@ struct steer {
 	int64_t due_ms;	       /* BEGUN, WAITING: when to go on */
 	int64_t overrule_ms;   /* if `told`: until when its host may take it away */
 	int64_t connection_ms; /* until when a connection is waited for */
-	const struct steer_events *events; /* NULL: none is called any more */
-	void *context;
 	char *path, *claim;
 	char *stored; /* the path in the store */
 	struct steer_caller caller;
@@ -75,6 +76,8 @@ struct steer {
 
 static void free_steer(struct steer *steer)
 {
+	DL_DELETE(steer->filesystem->steers, &steer->waiting);
+	waiting_end(steer->filesystem, &steer_kind, &steer->waiting);
 	free(steer->path);
 	free(steer->stored);
 	free(steer->claim);
@@ -82,19 +85,27 @@ static void free_steer(struct steer *steer)
 	free(steer);
 }
 
+/* Nobody waits for the order any more. */
+static void reply(struct steer *steer, int error)
+{
+	fuse_req_t req = steer->waiting.req;
+
+	waiting_answered(steer->filesystem, &steer_kind, &steer->waiting);
+	if (error == 0)
+		fuse_reply_ioctl(req, 0, NULL, 0);
+	else
+		fuse_reply_err(req, error == -ECONNRESET ? EIO : -error);
+}
+
 static void finish(struct steer *steer, int error)
 {
-	const struct steer_events *events = steer->events;
-	void *context = steer->context;
-
 	if (error == 0 && user_lines_pass(steer->filesystem, steer->caller.uid, USER_LINES_EVENTS))
 		log_lock_warning(steer->path, "%s has %s claim %s", steer->caller.who,
 				 steer->order == ENGINE_BREAK ? "broken" : "asked for",
 				 steer->claim);
-	DL_DELETE(steer->filesystem->steers, steer);
+	if (steer->waiting.req != NULL)
+		reply(steer, error);
 	free_steer(steer);
-	if (events != NULL)
-		events->done(context, error);
 }
 
 /* A question was sent to the store, which returned `error`. */
@@ -157,7 +168,7 @@ static void begin(struct steer *steer, char *text, uint32_t version)
 	steer->state = STEER_BEGUN;
 	steer->due_ms = steer->filesystem->now_ms;
 	steer->begun = true;
-	steer->events->begin(steer->context);
+	kept_request_begin(steer->filesystem, steer->waiting.kept);
 }
 
 static void begin_with(struct steer *steer, const struct store_claim *claim)
@@ -265,7 +276,7 @@ static void on_read(struct store_read *base, int error, const struct store_claim
 	struct steer *steer = ((struct steer_read *)base)->steer;
 
 	steer->asking = false;
-	if (steer->events != NULL && steer->state == STEER_FINDING) {
+	if (steer->waiting.req != NULL && steer->state == STEER_FINDING) {
 		found(steer, error, claim);
 		return;
 	}
@@ -273,7 +284,7 @@ static void on_read(struct store_read *base, int error, const struct store_claim
 		steer->connection_ms = steer->filesystem->now_ms + CONNECTION_LIMIT_MS;
 		steer->session = claim->session;
 	}
-	if (steer->events == NULL)
+	if (steer->waiting.req == NULL)
 		finish(steer, -EINTR);
 	else if (error == -ENOENT && steer->begun)
 		finish(steer, 0); /* the claim's host has taken the claim away */
@@ -313,7 +324,7 @@ static void on_changed(struct store_change *base, int error)
 	struct steer *steer = ((struct steer_change *)base)->steer;
 
 	steer->asking = false;
-	if (steer->events == NULL)
+	if (steer->waiting.req == NULL)
 		finish(steer, -EINTR);
 	else if (steer->state == STEER_WRITING)
 		written(steer, error);
@@ -321,15 +332,53 @@ static void on_changed(struct store_change *base, int error)
 		finish(steer, error == -ENOENT && steer->told ? 0 : error);
 }
 
-int steer_start(struct filesystem *filesystem, const char *path, const char *claim,
-		enum engine_order order, const struct steer_caller *caller, bool begun,
-		const struct steer_events *events, void *context, struct steer **ret)
+/* When the order has to go on; INT64_MAX: when the store has answered. */
+static int64_t due(const struct waiting *waiting)
+{
+	const struct steer *steer = (const struct steer *)waiting;
+	return steer->state == STEER_BEGUN || steer->state == STEER_WAITING ? steer->due_ms
+									    : INT64_MAX;
+}
+
+static void advance(struct waiting *waiting)
+{
+	struct steer *steer = (struct steer *)waiting;
+
+	if (steer->state == STEER_BEGUN)
+		change_claim(steer);
+	else if (steer->found)
+		begin_order(steer);
+	else
+		find_queue(steer);
+}
+
+static void refuse(struct waiting *waiting, int error)
+{
+	struct steer *steer = (struct steer *)waiting; /* its first member */
+
+	if (waiting->req != NULL)
+		reply(steer, error);
+	if (!steer->asking)
+		free_steer(steer);
+}
+
+static void on_interrupt(fuse_req_t req, void *data)
+{
+	(void)req;
+	refuse(data, -EINTR);
+}
+
+const struct waiting_kind steer_kind = {
+	.on_interrupt = on_interrupt, .refuse = refuse, .deadline = due, .advance = advance};
+
+/* Returns NULL when out of memory. */
+static struct steer *create(struct filesystem *filesystem, const char *path, const char *claim,
+			    enum engine_order order, const struct steer_caller *caller)
 {
 	struct steer *steer = calloc(1, sizeof(*steer));
 
-	*ret = NULL;
 	if (steer == NULL)
-		return -ENOMEM;
+		return NULL;
 	steer->read.store.done = on_read;
 	steer->read.steer = steer;
 	steer->change.store.done = on_changed;
@@ -337,83 +386,41 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 	steer->filesystem = filesystem;
 	steer->shard = shard_of(filesystem, path);
 	steer->order = order;
-	steer->begun = begun;
 	steer->connection_ms = filesystem->now_ms + CONNECTION_LIMIT_MS;
-	steer->events = events;
-	steer->context = context;
 	steer->path = strdup(path);
 	steer->stored = lasting_queue_path(filesystem->config, path);
 	steer->claim = strdup(claim);
 	steer->caller = *caller;
 	steer->may_all = owns_lock(filesystem, path, caller->uid);
-	DL_APPEND(filesystem->steers, steer);
-	if (steer->path == NULL || steer->stored == NULL || steer->claim == NULL) {
-		steer->events = NULL;
-		finish(steer, -ENOMEM);
-		return -ENOMEM;
-	}
-	*ret = steer;
-	find_queue(steer);
-	return 0;
+	DL_APPEND(filesystem->steers, &steer->waiting);
+	if (steer->path != NULL && steer->stored != NULL && steer->claim != NULL)
+		return steer;
+	free_steer(steer);
+	return NULL;
 }
 
-void steer_cancel(struct steer *steer)
+void steer_start(fuse_req_t req, const char *path, const char *claim, enum engine_order order,
+		 const struct steer_caller *caller)
 {
-	steer->events = NULL;
-	if (!steer->asking)
-		finish(steer, -EINTR);
-}
+	struct steer *steer = create(filesystem_of(req), path, claim, order, caller);
+	/* To be kept before the request can be answered. */
+	int error = steer != NULL ? waiting_hold(&steer_kind, &steer->waiting, req) : -ENOMEM;
 
-void steer_refuse_all(struct filesystem *filesystem, int error)
-{
-	struct steer *steer, *next;
-	DL_FOREACH_SAFE (filesystem->steers, steer, next) {
-		const struct steer_events *events = steer->events;
-		void *context = steer->context;
-		steer_cancel(steer);
-		if (events != NULL)
-			events->done(context, error);
+	if (error == 0) {
+		steer->begun = kept_request_has_begun(steer->waiting.kept);
+		find_queue(steer);
+		return;
 	}
+	if (steer != NULL)
+		free_steer(steer);
+	fuse_reply_err(req, -error);
 }
 
 void steer_finish(struct filesystem *filesystem)
 {
-	struct steer *steer, *next;
-	DL_FOREACH_SAFE (filesystem->steers, steer, next) {
-		DL_DELETE(filesystem->steers, steer);
-		free_steer(steer);
-	}
-}
+	struct waiting *waiting, *next;
 
-/* When the order has to go on; INT64_MAX: when the store has answered. */
-static int64_t due(const struct steer *steer)
-{
-	return steer->state == STEER_BEGUN || steer->state == STEER_WAITING ? steer->due_ms
-									    : INT64_MAX;
-}
-
-void steer_advance(struct filesystem *filesystem)
-{
-	struct steer *steer, *next;
-	DL_FOREACH_SAFE (filesystem->steers, steer, next) {
-		if (due(steer) > filesystem->now_ms)
-			continue;
-		if (steer->state == STEER_BEGUN)
-			change_claim(steer);
-		else if (steer->found)
-			begin_order(steer);
-		else
-			find_queue(steer);
+	DL_FOREACH_SAFE (filesystem->steers, waiting, next) {
+		free_steer((struct steer *)waiting);
 	}
-}
-
-int64_t steer_deadline(const struct filesystem *filesystem)
-{
-	const struct steer *steer;
-	int64_t deadline_ms = INT64_MAX;
-	DL_FOREACH (filesystem->steers, steer) {
-		if (due(steer) < deadline_ms)
-			deadline_ms = due(steer);
-	}
-	return deadline_ms;
 }

@@ -33,19 +33,19 @@
 #ifndef DLOCKFS_FILES_STEER_H
 #define DLOCKFS_FILES_STEER_H
 
+#include <fuse_lowlevel.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "claim/data.h"
 #include "engine/engine.h"
+#include "files/waiting.h"
 
 struct filesystem;
 
 #define BREAK_SESSIONS	    2
 #define CONNECTION_LIMIT_MS 5000
-
-struct steer; /* an order on its way */
 
 struct steer_caller {
 	uid_t uid; /* 0 and the `owner` of the lock may do everything; others, with claims whose
@@ -53,38 +53,18 @@ struct steer_caller {
 	char who[CLAIM_DATA_WHO_BYTES]; /* for logs: printable ASCII without spaces */
 };
 
-/* Events for the caller of steer_start(). */
-struct steer_events {
-	/* The claim is going to be changed, in the loop's next turn and so after the next commit.
-	 */
-	void (*begin)(void *context);
-	/* Once, perhaps before steer_start() returns. */
-	void (*done)(void *context, int error);
-};
+extern const struct waiting_kind steer_kind; /* orders count for nobody */
 
-/* Everything is copied but the events. With `begun` another process has called begin() for the same
- * order: if the claim is gone, the order was carried out. done() is given 0; -ENOENT there is no
- * such claim (any more); -EINVAL the claim waits, and so cannot be revoked; -ECONNRESET the store
- * cannot be reached, or did not tell whether the change was made; -EPERM the caller may not do
- * that; -EACCES, -EIO, -ENOMEM. Returns 0, with the order in *ret until done() is called, or
- * -ENOMEM. */
-int steer_start(struct filesystem *filesystem, const char *path, const char *claim,
-		enum engine_order order, const struct steer_caller *caller, bool begun,
-		const struct steer_events *events, void *context, struct steer **ret);
-
-/* done() is not called; a change that was sent may still be made. */
-void steer_cancel(struct steer *steer);
-
-/* Ends all orders with the error: the daemon stops. */
-void steer_refuse_all(struct filesystem *filesystem, int error);
+/* Carries the order out, and answers the request of ioctl(2); everything is copied. A request that
+ * is handled again, and had begun to change the claim, finds the order carried out if the claim is
+ * gone. A signal ends the wait with EINTR; a change that was sent may still be made. The answer is
+ * 0; ENOENT there is no such claim (any more); EINVAL the claim waits, and so cannot be revoked;
+ * EIO the store cannot be reached, or did not tell whether the change was made; EPERM the caller
+ * may not do that; EACCES, ENOMEM. */
+void steer_start(fuse_req_t req, const char *path, const char *claim, enum engine_order order,
+		 const struct steer_caller *caller);
 
 /* Frees the orders that the store had not answered. To be called when the store is closed. */
 void steer_finish(struct filesystem *filesystem);
-
-/* Does what is due. */
-void steer_advance(struct filesystem *filesystem);
-
-/* When steer_advance() is needed at the latest; INT64_MAX if nothing is due. */
-int64_t steer_deadline(const struct filesystem *filesystem);
 
 #endif

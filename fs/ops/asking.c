@@ -11,9 +11,7 @@
 #include <utlist.h>
 
 #include "files/filesystem.h"
-#include "files/kept_request.h"
 #include "files/lasting_name.h"
-#include "files/user.h"
 #include "files/user_writes.h"
 
 int asking_errno(int error)
@@ -40,108 +38,98 @@ int asking_check(fuse_req_t req)
 			  1 + user_shares_of_request(filesystem->requests.handled_bytes));
 }
 
-/* The path is that of the directory, or of a name in there. */
-static void begin(struct asking *asking, struct shard *shard, const char *path,
-		  void (*done)(struct asking *asking))
+static void refuse(struct waiting *waiting, int error)
+{
+	struct asking *asking = (struct asking *)waiting; /* its first member */
+	struct filesystem *filesystem = asking->filesystem;
+	struct inode *made = asking->made;
+	struct lasting_opening *opening = made != NULL ? made->lasting->opening : NULL;
+
+	asking_reply(asking, -error);
+	if (opening == NULL)
+		return;
+	opening->asking = NULL;
+	inode_unuse(filesystem, made); /* lasting_open.c: until it is decided */
+}
+
+const struct waiting_kind asking_kind = {.share = USER_WAITERS, .refuse = refuse};
+
+/* It waits for nothing yet. The path is that of the directory, or of a name in there. NULL: out of
+ * memory. */
+static struct asking *create(size_t bytes, struct shard *shard, const char *path,
+			     void (*done)(struct asking *asking))
 {
 	struct filesystem *filesystem = shard->filesystem;
+	struct asking *asking = calloc(1, bytes);
 
+	if (asking == NULL)
+		return NULL;
 	asking->filesystem = filesystem;
 	asking->shard = shard;
 	asking->limit_ms = config_policy(filesystem->config, path).try_limit_ms;
 	asking->done = done;
-	DL_APPEND(filesystem->askings, asking);
+	DL_APPEND(filesystem->askings, &asking->waiting);
+	return asking;
 }
 
-/* It waits for nothing yet. NULL: the request is answered. */
-static struct asking *create(fuse_req_t req)
+/* NULL: the request is answered. */
+static struct asking *create_for(fuse_req_t req, size_t bytes, struct shard *shard,
+				 const char *path, void (*done)(struct asking *asking))
 {
-	struct filesystem *filesystem = filesystem_of(req);
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
-
 	int error = asking_check(req);
+	struct asking *asking = error == 0 ? create(bytes, shard, path, done) : NULL;
 
+	if (error == 0)
+		error = asking != NULL ? asking_hold(asking, req) : -ENOMEM;
 	if (error != 0) {
+		if (asking != NULL)
+			asking_free(asking);
 		fuse_reply_err(req, -error);
 		return NULL;
 	}
-	struct asking *asking = calloc(1, sizeof(*asking));
-	if (asking != NULL)
-		asking->user = user_add(&filesystem->users, caller->uid, USER_WAITERS, 1);
-	if (asking == NULL || asking->user == NULL ||
-	    kept_request_create(filesystem, &asking->kept) != 0) {
-		if (asking != NULL)
-			user_leave(&filesystem->users, asking->user, USER_WAITERS, 1);
-		free(asking);
-		fuse_reply_err(req, ENOMEM);
-		return NULL;
-	}
-	asking->req = req;
 	asking->uid = caller->uid;
-	asking->gid = caller->gid;
 	asking->thread = caller->pid;
-	asking->resumed = filesystem->requests.resumed != NULL;
+	asking->resumed = asking->filesystem->requests.resumed != NULL;
 	return asking;
 }
 
-struct asking *asking_begin(fuse_req_t req, const struct inode *directory,
-			    void (*done)(struct asking *asking))
+void *asking_begin(fuse_req_t req, size_t bytes, const struct inode *directory,
+		   void (*done)(struct asking *asking))
 {
 	assert(lasting_directory(directory));
-	struct asking *asking = create(req);
-	if (asking == NULL)
-		return NULL;
-	begin(asking, directory->shard, directory->path, done);
-	asking->parent = directory->node;
+	struct asking *asking = create_for(req, bytes, directory->shard, directory->path, done);
+
+	if (asking != NULL)
+		asking->parent = directory->node;
 	return asking;
 }
 
-struct asking *asking_begin_path(fuse_req_t req, const char *path,
-				 void (*done)(struct asking *asking))
+void *asking_begin_path(fuse_req_t req, size_t bytes, const char *path,
+			void (*done)(struct asking *asking))
 {
-	struct asking *asking = create(req);
-
-	if (asking != NULL)
-		begin(asking, shard_of(filesystem_of(req), path), path, done);
-	return asking;
+	return create_for(req, bytes, shard_of(filesystem_of(req), path), path, done);
 }
 
 struct asking *asking_begin_alone(const struct inode *directory,
 				  void (*done)(struct asking *asking))
 {
-	struct asking *asking = calloc(1, sizeof(*asking));
+	struct asking *asking =
+		create(sizeof(struct asking), directory->shard, directory->path, done);
 
-	if (asking == NULL)
-		return NULL;
-	begin(asking, directory->shard, directory->path, done);
-	asking->parent = directory->node;
+	if (asking != NULL)
+		asking->parent = directory->node;
 	return asking;
-}
-
-int asking_count(struct asking *asking, uid_t uid)
-{
-	asking->user = user_add(&asking->filesystem->users, uid, USER_WAITERS, 1);
-	return asking->user != NULL ? 0 : -ENOMEM;
-}
-
-void asking_uncount(struct asking *asking)
-{
-	user_leave(&asking->filesystem->users, asking->user, USER_WAITERS, 1);
-	asking->user = NULL;
 }
 
 int asking_hold(struct asking *asking, fuse_req_t req)
 {
-	struct kept_request *kept = NULL;
+	int error = 0;
 
-	if (asking->user == NULL && asking_count(asking, fuse_req_ctx(req)->uid) != 0)
-		return -ENOMEM;
-	if (kept_request_create(asking->filesystem, &kept) != 0)
-		return -ENOMEM;
-	kept_request_free(asking->filesystem, asking->kept);
-	asking->kept = kept;
-	asking->req = req;
-	return 0;
+	if (asking->waiting.shares == 0)
+		error = waiting_count(asking->filesystem, &asking_kind, &asking->waiting,
+				      fuse_req_ctx(req)->uid, 1);
+	return error == 0 ? waiting_hold(&asking_kind, &asking->waiting, req) : error;
 }
 
 static void free_names(struct asking *asking)
@@ -155,32 +143,20 @@ static void free_names(struct asking *asking)
 
 void asking_free(struct asking *asking)
 {
-	struct filesystem *filesystem = asking->filesystem;
-
-	DL_DELETE(filesystem->askings, asking);
-	kept_request_free(filesystem, asking->kept);
-	user_leave(&filesystem->users, asking->user, USER_WAITERS, 1);
+	DL_DELETE(asking->filesystem->askings, &asking->waiting);
+	waiting_end(asking->filesystem, &asking_kind, &asking->waiting);
 	free_names(asking);
 	lasting_facts_finish(&asking->facts);
 	free(asking->name);
-	free(asking->data);
 	free(asking->below);
-	free(asking->path);
 	free(asking);
-}
-
-/* One answer more is to come. */
-static void expect(struct asking *asking)
-{
-	asking->answers++;
-	asking->ready = false;
 }
 
 /* One of the answers has come, or will not. */
 static void answered(struct asking *asking)
 {
-	if (--asking->answers == 0)
-		asking_skip(asking);
+	asking->answers--;
+	asking_skip(asking);
 }
 
 /* What the servers are to write for the user. */
@@ -196,18 +172,18 @@ static size_t count_bytes(const struct store_step *steps, size_t count)
 void asking_alter(struct asking *asking, const struct store_step *steps, size_t count)
 {
 	user_writes_add_bytes(asking->filesystem, asking->uid, count_bytes(steps, count));
-	expect(asking);
+	asking->answers++; /* one more is to come */
 	asking->alter_error =
-		engine_alter(asking->shard->engine, steps, count, asking->limit_ms, asking);
+		lockfiles_alter(asking->shard->lockfiles, steps, count, asking->limit_ms, asking);
 	if (asking->alter_error != 0)
 		answered(asking);
 }
 
 void asking_read(struct asking *asking, const char *path)
 {
-	expect(asking);
+	asking->answers++;
 	asking->read_error =
-		engine_read_file(asking->shard->engine, path, asking->limit_ms, asking);
+		lockfiles_read(asking->shard->lockfiles, path, asking->limit_ms, asking);
 	if (asking->read_error != 0)
 		answered(asking);
 }
@@ -219,9 +195,9 @@ static void list(struct asking *asking, const char *top, const char *below)
 	asking->below = strdup(below);
 	asking->is_empty = true;
 	asking->is_deep = false;
-	expect(asking);
-	asking->read_error = asking->below != NULL ? engine_list_files(asking->shard->engine, top,
-								       asking->limit_ms, asking)
+	asking->answers++;
+	asking->read_error = asking->below != NULL ? lockfiles_list(asking->shard->lockfiles, top,
+								    asking->limit_ms, asking)
 						   : -ENOMEM;
 	if (asking->read_error != 0)
 		answered(asking);
@@ -252,16 +228,15 @@ void asking_list_path(struct asking *asking, const char *path)
 
 void asking_skip(struct asking *asking)
 {
-	asking->ready = true;
-	asking->filesystem->askings_ready = true;
+	asking->filesystem->askings_ready |= asking->answers == 0;
 }
 
 void asking_reply(struct asking *asking, int error)
 {
-	if (asking->req != NULL && asking->path != NULL && error == 0)
-		fuse_reply_ioctl(asking->req, 0, NULL, 0);
-	else if (asking->req != NULL)
-		fuse_reply_err(asking->req, error);
+	if (asking->waiting.req != NULL && asking->is_order && error == 0)
+		fuse_reply_ioctl(asking->waiting.req, 0, NULL, 0);
+	else if (asking->waiting.req != NULL)
+		fuse_reply_err(asking->waiting.req, error);
 	asking_free(asking);
 }
 
@@ -270,7 +245,7 @@ void asking_reply_entry(struct asking *asking, const struct inode *inode)
 	struct fuse_entry_param entry;
 
 	inode_entry(inode, &entry);
-	fuse_reply_entry(asking->req, &entry);
+	fuse_reply_entry(asking->waiting.req, &entry);
 	asking_free(asking);
 }
 
@@ -284,37 +259,21 @@ void asking_reply_attr(struct asking *asking, const struct inode *inode)
 	struct stat attr;
 
 	inode_stat(inode, &attr);
-	fuse_reply_attr(asking->req, &attr, 0);
+	fuse_reply_attr(asking->waiting.req, &attr, 0);
 	asking_free(asking);
 }
 
 void asking_go_on(struct filesystem *filesystem)
 {
-	struct asking *asking, *next;
+	struct waiting *waiting, *next;
 
 	while (filesystem->askings_ready) {
 		filesystem->askings_ready = false;
-		DL_FOREACH_SAFE (filesystem->askings, asking, next) {
-			if (!asking->ready)
-				continue;
-			asking->ready = false;
-			asking->done(asking);
+		DL_FOREACH_SAFE (filesystem->askings, waiting, next) {
+			struct asking *asking = (struct asking *)waiting;
+			if (asking->answers == 0)
+				asking->done(asking);
 		}
-	}
-}
-
-void asking_refuse_all(struct filesystem *filesystem)
-{
-	while (filesystem->askings != NULL) {
-		struct asking *asking = filesystem->askings;
-		struct inode *made = asking->made;
-		struct lasting_opening *opening = made != NULL ? made->lasting->opening : NULL;
-
-		asking_reply(asking, EIO);
-		if (opening == NULL)
-			continue;
-		opening->waiting = NULL;
-		inode_unuse(filesystem, made); /* lasting_open.c: until it is decided */
 	}
 }
 

@@ -10,7 +10,7 @@
  * and open files may go: so it knows them by their nodes and numbers.
  *
  * Requests that wait are kept for the next process, which handles them again (kept_request.h): what
- * they were about to change is known to its engine (engine/lockfile.h).
+ * they were about to change is known to its engine (lockfile/lockfiles.h).
  *
  * Loop thread only.
  */
@@ -20,31 +20,28 @@
 #include <fuse_lowlevel.h>
 #include <stdbool.h>
 
-#include "engine/lockfile.h"
 #include "files/inode.h"
 #include "files/lasting_text.h"
+#include "files/waiting.h"
+#include "lockfile/lockfiles.h"
 
 /* How often something is tried again that another host changes at the same time. */
 #define ASKING_TRIES_MAX 8
 
-/* So many names may be in a directory that is renamed: each is made and removed in one transaction
- * with it. */
-#define ASKING_MOVED_MAX (STORE_STEPS_MAX / 2 - 1)
+extern const struct waiting_kind asking_kind;
 
 struct asking {
-	struct asking *prev, *next; /* in filesystem->askings */
+	struct waiting waiting; /* first; in filesystem->askings. Without a request: an open whose
+				   GETATTR has not come yet, or what nobody waits for */
 	struct filesystem *filesystem;
 	struct shard *shard;
-	fuse_req_t req; /* NULL: an open whose GETATTR has not come yet */
-	struct kept_request *kept;
-	bool resumed;	   /* the process before handled the request, too */
-	struct user *user; /* with a share of USER_WAITERS; NULL: none */
 	uid_t uid;
-	gid_t gid;
 	pid_t thread;
+	bool resumed;  /* the process before handled the request, too */
+	bool is_order; /* it is the ioctl(2) of dlockctl */
 	int64_t limit_ms;
-	unsigned int answers; /* of the engine that are to come */
-	bool ready;	      /* they have come, and done() is to be called */
+	unsigned int answers; /* of the engine that are to come; with the last one done() is called
+			       */
 	unsigned int tries;
 	void (*done)(struct asking *asking);
 	/* The answers: */
@@ -55,54 +52,30 @@ struct asking {
 	bool is_deep;  /* likewise: a directory in it has */
 	char **names;  /* those that it has */
 	size_t names_count;
-	/* What it is about: */
-	fuse_ino_t parent, new_parent, node;
+	char *below; /* of a list: the directory, below its top; "" the top */
+	/* What most are about: */
+	fuse_ino_t parent, node;
 	char *name;
-	bool opens;  /* OPEN, which also cuts the text */
-	bool unsure; /* the thread has found the inode by what is in memory (files/looked.h) */
-	struct fuse_file_info info;
 	struct inode *made; /* has no name before the store has it */
-	int flags;
-	bool replaces; /* of RENAME: another host has made the new name meanwhile */
-	struct inode *moved[ASKING_MOVED_MAX]; /* likewise: what is in the directory, by the new
-						  names, which are not there yet */
-	size_t moved_count;
-	size_t size;
-	off_t offset;
-	struct stat attr;
-	int to_set;	 /* of SETATTR */
-	bool lists_plus; /* of READDIR: it is READDIRPLUS */
-	char *data;	 /* of WRITE */
-	char *below;	 /* of a list: the directory, below its top; "" the top */
-	/* Of the ioctl(2) of dlockctl: what is meant, by its path below the mount; NULL: it is
-	 * another request. */
-	char *path;
-	char id[LASTING_ID_BYTES];
 };
 
 /* Whether the user may wait for one more: 0 or -ENOLCK. What waited in the process before may. */
 int asking_check(fuse_req_t req);
 
 /* The request begins to wait, about names in the directory. Returns NULL and answers it when the
- * user waits for too much, or when out of memory. */
-struct asking *asking_begin(fuse_req_t req, const struct inode *directory,
-			    void (*done)(struct asking *asking));
+ * user waits for too much, or when out of memory; else the first member of a struct of so many
+ * bytes, which says what it is about. The rest of that is zero. */
+void *asking_begin(fuse_req_t req, size_t bytes, const struct inode *directory,
+		   void (*done)(struct asking *asking));
 
 /* The same for a name by its path below the mount, whether or not its directory is known. The
  * request has locked no directory. */
-struct asking *asking_begin_path(fuse_req_t req, const char *path,
-				 void (*done)(struct asking *asking));
+void *asking_begin_path(fuse_req_t req, size_t bytes, const char *path,
+			void (*done)(struct asking *asking));
 
 /* The same without a request: what nobody waits for. NULL: out of memory. */
 struct asking *asking_begin_alone(const struct inode *directory,
 				  void (*done)(struct asking *asking));
-
-/* What waits without a request counts for the user, whose limit is not checked, until it is freed.
- * Returns 0 or -ENOMEM. */
-int asking_count(struct asking *asking, uid_t uid);
-
-/* It does not count, as another request of the same call does: until asking_hold(). */
-void asking_uncount(struct asking *asking);
 
 /* The request is another one of the same call: that of an open which has begun before. Returns
  * -ENOMEM, and the request is still to be answered. */
@@ -135,10 +108,7 @@ int asking_errno(int error);
  * forgotten, has to be answered for the next process, too. */
 void asking_go_on(struct filesystem *filesystem);
 
-/* The daemon stops: answers all with EIO. */
-void asking_refuse_all(struct filesystem *filesystem);
-
-/* For struct engine_events. */
+/* For struct shard_events. */
 extern const struct lockfile_events asking_events;
 
 #endif

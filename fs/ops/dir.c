@@ -249,17 +249,27 @@ static void reply_names(fuse_req_t req, struct inode *directory, const struct li
 	free(buffer);
 }
 
+/* READDIR or READDIRPLUS, which waits for the names of the directory. */
+struct reading {
+	struct asking asking; /* first */
+	uint64_t handle;
+	size_t size;
+	off_t offset;
+	bool plus;
+};
+
 /* The store has said which lasting names there are. */
 static void listed(struct asking *asking)
 {
+	const struct reading *reading = (const struct reading *)asking;
 	struct filesystem *filesystem = asking->filesystem;
 	struct inode *directory = inode_find_directory(&filesystem->inodes, asking->parent);
-	struct listing *listing = find_listing(filesystem, asking->info.fh);
+	struct listing *listing = find_listing(filesystem, reading->handle);
 	struct names names = {0};
 	int error = asking->read_error;
 
 	if (directory == NULL || listing == NULL) {
-		fuse_reply_buf(asking->req, NULL, 0);
+		fuse_reply_buf(asking->waiting.req, NULL, 0);
 		asking_free(asking);
 		return;
 	}
@@ -275,23 +285,23 @@ static void listed(struct asking *asking)
 		asking_reply(asking, asking_errno(error));
 		return;
 	}
-	reply_names(asking->req, directory, listing, asking->size, asking->offset,
-		    asking->lists_plus);
+	reply_names(asking->waiting.req, directory, listing, reading->size, reading->offset,
+		    reading->plus);
 	asking_free(asking);
 }
 
 static void ask_for_names(fuse_req_t req, struct inode *directory, size_t size, off_t offset,
 			  const struct fuse_file_info *info, bool plus)
 {
-	struct asking *asking = asking_begin(req, directory, listed);
+	struct reading *reading = asking_begin(req, sizeof(*reading), directory, listed);
 
-	if (asking == NULL)
+	if (reading == NULL)
 		return;
-	asking->info = *info;
-	asking->size = size;
-	asking->offset = offset;
-	asking->lists_plus = plus;
-	asking_list(asking, directory);
+	reading->handle = info->fh;
+	reading->size = size;
+	reading->offset = offset;
+	reading->plus = plus;
+	asking_list(&reading->asking, directory);
 }
 
 static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,

@@ -47,7 +47,8 @@ static struct parked *find_opening(const struct inode *inode, pid_t thread)
 {
 	struct opening *opening;
 	DL_FOREACH (inode->opening, opening) {
-		if (opening->thread == thread && (thread == 0 || opening->parked.req == NULL))
+		if (opening->thread == thread &&
+		    (thread == 0 || opening->parked.waiting.req == NULL))
 			return &opening->parked;
 	}
 	return NULL;
@@ -69,7 +70,7 @@ static void wait_beside(fuse_req_t req, const struct parked *opening)
 
 static void finish_exclusive_open(fuse_req_t req, struct parked *parked)
 {
-	if (parked->req != NULL) {
+	if (parked->waiting.req != NULL) {
 		wait_beside(req, parked);
 		return;
 	}
@@ -77,7 +78,7 @@ static void finish_exclusive_open(fuse_req_t req, struct parked *parked)
 
 	if (parked->decided) {
 		/* A signal that came after the decision does not undo it. */
-		parked->req = req;
+		parked->waiting.req = req;
 		parked_decide(parked, parked->handle->fenced ? -EIO : parked->result);
 	} else if (!held) {
 		parked_interrupt(parked, req);

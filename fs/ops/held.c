@@ -10,22 +10,24 @@
 #include <utlist.h>
 
 #include "files/filesystem.h"
-#include "files/kept_request.h"
-#include "files/user.h"
+#include "files/waiting.h"
 
 struct held {
-	struct held *prev, *next; /* in filesystem->held, or held_until */
+	struct waiting waiting; /* first; in filesystem->held or held_until. It counts for nobody if
+				   its call does already */
 	struct filesystem *filesystem;
-	fuse_req_t req;
-	struct kept_request *kept;
-	struct user *user; /* with a share of USER_WAITERS; NULL: the call has one already */
 	struct request_pass pass;
 	int64_t due_ms; /* 0: when it is woken */
 	size_t bytes;
 	unsigned char request[]; /* as the kernel sent it */
 };
 
-static struct held **list_of(const struct held *held)
+static struct held *held_of(struct waiting *waiting)
+{
+	return (struct held *)waiting; /* its first member */
+}
+
+static struct waiting **list_of(const struct held *held)
 {
 	struct filesystem *filesystem = held->filesystem;
 	return held->due_ms != 0 ? &filesystem->held_until : &filesystem->held;
@@ -33,39 +35,48 @@ static struct held **list_of(const struct held *held)
 
 static void free_held(struct held *held)
 {
-	struct filesystem *filesystem = held->filesystem;
-
-	DL_DELETE(*list_of(held), held);
-	kept_request_free(filesystem, held->kept);
-	user_leave(&filesystem->users, held->user, USER_WAITERS, 1);
+	DL_DELETE(*list_of(held), &held->waiting);
+	waiting_end(held->filesystem, &held_kind, &held->waiting);
 	free(held);
+}
+
+static void refuse(struct waiting *waiting, int error)
+{
+	fuse_req_t req = waiting->req;
+
+	free_held(held_of(waiting));
+	fuse_reply_err(req, -error);
 }
 
 static void on_interrupt(fuse_req_t req, void *data)
 {
-	free_held(data);
-	fuse_reply_err(req, EINTR);
+	(void)req;
+	refuse(data, -EINTR);
 }
 
-static int compare(const struct held *a, const struct held *b)
+const struct waiting_kind held_kind = {.share = USER_WAITERS, .refuse = refuse};
+
+/* That of a request whose call knows EINTR. */
+static const struct waiting_kind interruptible_kind = {
+	.share = USER_WAITERS, .on_interrupt = on_interrupt, .refuse = refuse};
+
+static int compare(const struct waiting *a, const struct waiting *b)
 {
-	return (a->due_ms > b->due_ms) - (a->due_ms < b->due_ms);
+	int64_t a_ms = ((const struct held *)a)->due_ms, b_ms = ((const struct held *)b)->due_ms;
+	return (a_ms > b_ms) - (a_ms < b_ms);
 }
 
 /* Most are due later than all others. */
-static void enter(struct held *held)
+static void enter(struct waiting **list, struct waiting *waiting)
 {
-	struct held **list = list_of(held);
-
-	if (*list == NULL || (*list)->prev->due_ms <= held->due_ms)
-		DL_APPEND(*list, held);
+	if (*list == NULL || compare((*list)->prev, waiting) <= 0)
+		DL_APPEND(*list, waiting);
 	else
-		DL_INSERT_INORDER(*list, held, compare);
+		DL_INSERT_INORDER(*list, waiting, compare);
 }
 
-static struct held *create(fuse_req_t req, int64_t due_ms, bool counted)
+static struct held *create(struct filesystem *filesystem, int64_t due_ms)
 {
-	struct filesystem *filesystem = filesystem_of(req);
 	const struct requests *requests = &filesystem->requests;
 	struct held *held = NULL;
 
@@ -74,39 +85,43 @@ static struct held *create(fuse_req_t req, int64_t due_ms, bool counted)
 	if (held == NULL)
 		return NULL;
 	held->filesystem = filesystem;
-	held->req = req;
 	held->pass = requests->pass;
 	held->due_ms = due_ms;
 	held->bytes = requests->handled_bytes;
 	memcpy(held->request, requests->handled, held->bytes);
-	enter(held);
-	if (!counted)
-		held->user = user_add(&filesystem->users, fuse_req_ctx(req)->uid, USER_WAITERS, 1);
-	if ((counted || held->user != NULL) && kept_request_create(filesystem, &held->kept) == 0)
-		return held;
-	free_held(held);
-	return NULL;
+	enter(list_of(held), &held->waiting);
+	return held;
 }
 
-static bool hold(fuse_req_t req, bool knows_eintr, struct held *held)
+static bool hold(fuse_req_t req, bool knows_eintr, int64_t due_ms, bool counted)
 {
+	const struct waiting_kind *kind = knows_eintr ? &interruptible_kind : &held_kind;
+	struct filesystem *filesystem = filesystem_of(req);
+	struct held *held = create(filesystem, due_ms);
+	int error = 0;
+
 	if (held == NULL)
 		return false;
-	if (knows_eintr && fuse_req_interrupted(req))
-		on_interrupt(req, held);
-	else if (knows_eintr)
-		fuse_req_interrupt_func(req, on_interrupt, held);
-	return true;
+	if (!counted)
+		error = waiting_count(filesystem, kind, &held->waiting, fuse_req_ctx(req)->uid, 1);
+	if (error == 0)
+		error = waiting_hold(kind, &held->waiting, req);
+	if (error == 0)
+		return true;
+	free_held(held);
+	if (error == -EINTR)
+		fuse_reply_err(req, EINTR);
+	return error == -EINTR;
 }
 
 bool held_hold(fuse_req_t req, bool knows_eintr, int64_t due_ms)
 {
-	return hold(req, knows_eintr, create(req, due_ms, false));
+	return hold(req, knows_eintr, due_ms, false);
 }
 
 bool held_hold_counted(fuse_req_t req, bool knows_eintr, int64_t due_ms)
 {
-	return hold(req, knows_eintr, create(req, due_ms, true));
+	return hold(req, knows_eintr, due_ms, true);
 }
 
 void held_wake(struct filesystem *filesystem)
@@ -121,13 +136,12 @@ static void handle_again(struct held *held)
 	struct fuse_buf buffer = {.size = held->bytes, .mem = malloc(held->bytes)};
 
 	if (buffer.mem == NULL) {
-		fuse_reply_err(held->req, ENOMEM);
-		free_held(held);
+		refuse(&held->waiting, -ENOMEM);
 		return;
 	}
 	memcpy(buffer.mem, held->request, held->bytes);
 	filesystem->requests.pass = held->pass;
-	fuse_reply_none(held->req); /* libfuse makes another one of it */
+	fuse_reply_none(held->waiting.req); /* libfuse makes another one of it */
 	free_held(held);
 	filesystem_handle(filesystem, &buffer);
 	free(buffer.mem);
@@ -136,13 +150,13 @@ static void handle_again(struct held *held)
 /* As many as there are now. */
 static void handle_woken(struct filesystem *filesystem)
 {
-	struct held *held;
+	struct waiting **list = &filesystem->held, *waiting;
 	size_t count;
 
 	filesystem->held_ready = false;
-	DL_COUNT(filesystem->held, held, count);
-	for (; count > 0 && filesystem->held != NULL; count--)
-		handle_again(filesystem->held);
+	DL_COUNT(*list, waiting, count);
+	for (; count > 0 && *list != NULL; count--)
+		handle_again(held_of(*list));
 }
 
 bool held_go_on(struct filesystem *filesystem)
@@ -153,26 +167,12 @@ bool held_go_on(struct filesystem *filesystem)
 	if (woken)
 		handle_woken(filesystem);
 	while (held_deadline(filesystem) <= filesystem->now_ms)
-		handle_again(filesystem->held_until);
+		handle_again(held_of(filesystem->held_until));
 	return woken || due;
 }
 
 int64_t held_deadline(const struct filesystem *filesystem)
 {
-	return filesystem->held_until != NULL ? filesystem->held_until->due_ms : INT64_MAX;
-}
-
-static void refuse_all(struct held **list)
-{
-	while (*list != NULL) {
-		fuse_req_t req = (*list)->req;
-		free_held(*list);
-		fuse_reply_err(req, EIO);
-	}
-}
-
-void held_refuse_all(struct filesystem *filesystem)
-{
-	refuse_all(&filesystem->held);
-	refuse_all(&filesystem->held_until);
+	const struct waiting *first = filesystem->held_until;
+	return first != NULL ? ((const struct held *)first)->due_ms : INT64_MAX;
 }

@@ -14,7 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "files/waiting.h"
+
 struct filesystem;
+
+extern const struct waiting_kind held_kind;
 
 /* Holds the request that is being handled, until held_wake(), or until `due_ms` if that is not 0.
  * It is handled again with the same requests.pass as it has now. If the call knows EINTR, a signal
@@ -34,8 +38,5 @@ bool held_go_on(struct filesystem *filesystem);
 
 /* When the next one is due of which that is known; INT64_MAX: none is. */
 int64_t held_deadline(const struct filesystem *filesystem);
-
-/* The daemon stops: answers all with EIO. */
-void held_refuse_all(struct filesystem *filesystem);
 
 #endif

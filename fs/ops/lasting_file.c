@@ -22,6 +22,25 @@
 #include "ops/late.h"
 #include "ops/writes.h"
 
+/* A request about the content or the attributes of an inode, which is the `node` of the asking. */
+struct use {
+	struct asking asking; /* first */
+	bool unsure; /* the thread has found the inode by what is in memory (files/looked.h) */
+	size_t size; /* of READ */
+	off_t offset;
+	struct written written;	    /* of WRITE; data is NULL: it is another request */
+	struct stat attr;	    /* of SETATTR, or of an OPEN that cuts the text */
+	int to_set;		    /* likewise */
+	bool opens;		    /* OPEN, */
+	struct fuse_file_info info; /* and its answer */
+	char data[];		    /* of WRITE */
+};
+
+static struct use *use_of(const struct asking *asking)
+{
+	return (struct use *)asking; /* its first member */
+}
+
 /* Whether the store has it. */
 static bool has_name(const struct inode *inode)
 {
@@ -55,20 +74,21 @@ static bool refuse_stale(fuse_req_t req, const struct inode *inode)
 /* The same once the store has been asked. */
 static bool has_gone(const struct asking *asking, const struct inode *inode)
 {
-	return inode == NULL || (asking->unsure && asking->read_error == 0 && !has_name(inode));
+	return inode == NULL ||
+	       (use_of(asking)->unsure && asking->read_error == 0 && !has_name(inode));
 }
 
-/* Begins to wait for what is asked about the inode. */
-static struct asking *begin(fuse_req_t req, struct inode *inode,
-			    void (*done)(struct asking *asking))
+/* Begins to wait for what is asked about the inode, by a WRITE of so many bytes. */
+static struct use *begin(fuse_req_t req, size_t bytes, struct inode *inode,
+			 void (*done)(struct asking *asking))
 {
-	struct asking *asking = asking_begin_path(req, inode->path, done);
+	struct use *use = asking_begin_path(req, sizeof(*use) + bytes, inode->path, done);
 
-	if (asking != NULL) {
-		asking->node = inode->node;
-		asking->unsure = is_unsure(req, inode);
+	if (use != NULL) {
+		use->asking.node = inode->node;
+		use->unsure = is_unsure(req, inode);
 	}
-	return asking;
+	return use;
 }
 
 /* GETATTR, READ, READLINK */
@@ -118,9 +138,9 @@ void lasting_getattr(fuse_req_t req, struct inode *inode)
 		fuse_reply_attr(req, &attr, 0);
 		return;
 	}
-	struct asking *asking = begin(req, inode, got_attr);
-	if (asking != NULL)
-		asking_read(asking, inode->lasting->path);
+	struct use *use = begin(req, 0, inode, got_attr);
+	if (use != NULL)
+		asking_read(&use->asking, inode->lasting->path);
 }
 
 static void got_text(struct asking *asking)
@@ -135,7 +155,7 @@ static void got_text(struct asking *asking)
 		asking_reply(asking, asking_errno(asking->read_error));
 		return;
 	}
-	reply_text(asking->req, inode, asking->size, asking->offset);
+	reply_text(asking->waiting.req, inode, use_of(asking)->size, use_of(asking)->offset);
 	asking_free(asking);
 }
 
@@ -145,12 +165,12 @@ void lasting_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset
 		reply_text(req, inode, size, offset);
 		return;
 	}
-	struct asking *asking = begin(req, inode, got_text);
-	if (asking == NULL)
+	struct use *use = begin(req, 0, inode, got_text);
+	if (use == NULL)
 		return;
-	asking->size = size;
-	asking->offset = offset;
-	asking_read(asking, inode->lasting->path);
+	use->size = size;
+	use->offset = offset;
+	asking_read(&use->asking, inode->lasting->path);
 }
 
 /* Where the kernel follows links, one that another host has made does not lead away either. */
@@ -174,7 +194,7 @@ static void got_target(struct asking *asking)
 
 	if (inode == NULL)
 		return;
-	reply_target(asking->req, inode);
+	reply_target(asking->waiting.req, inode);
 	asking_free(asking);
 }
 
@@ -191,29 +211,31 @@ void lasting_readlink(fuse_req_t req, struct inode *inode)
 		reply_target(req, inode);
 		return;
 	}
-	struct asking *asking = begin(req, inode, got_target);
-	if (asking != NULL)
-		asking_read(asking, inode->lasting->path);
+	struct use *use = begin(req, 0, inode, got_target);
+	if (use != NULL)
+		asking_read(&use->asking, inode->lasting->path);
 }
 
 /* WRITE, SETATTR */
 
-static int change_text(struct asking *asking, struct inode *inode)
+static int change_text(struct use *use, struct inode *inode)
 {
-	if (asking->flags & O_APPEND)
-		asking->offset = (off_t)inode->text.count;
+	const struct written *written = &use->written;
+
+	if (written->appends)
+		use->written.offset = (off_t)inode->text.count;
 	inode->lasting->dates = false;
-	return inode_write(inode, asking->data, asking->size, asking->offset, asking->uid);
+	return inode_write(inode, written->data, written->size, written->offset, use->asking.uid);
 }
 
-static int change_attr(const struct asking *asking, struct inode *inode)
+static int change_attr(const struct use *use, struct inode *inode)
 {
-	const struct stat *attr = &asking->attr;
-	int to_set = asking->to_set, error = 0;
+	const struct stat *attr = &use->attr;
+	int to_set = use->to_set, error = 0;
 
 	inode->lasting->dates = true;
 	if (to_set & FUSE_SET_ATTR_SIZE) {
-		error = inode_resize(inode, attr->st_size, asking->uid);
+		error = inode_resize(inode, attr->st_size, use->asking.uid);
 		inode->lasting->dates = false;
 	}
 	if (to_set & FUSE_SET_ATTR_MODE)
@@ -249,11 +271,12 @@ static void reply_open(struct asking *asking, struct inode *inode)
 		asking_reply(asking, error != 0 ? -error : ENOMEM);
 		return;
 	}
-	asking->info.fh = handle->number;
-	asking->info.direct_io = 1;
-	asking->info.keep_cache = 0;
-	asking->info.noflush = 0;
-	if (fuse_reply_open(asking->req, &asking->info) == -ENOENT)
+	struct fuse_file_info *info = &use_of(asking)->info;
+	info->fh = handle->number;
+	info->direct_io = 1;
+	info->keep_cache = 0;
+	info->noflush = 0;
+	if (fuse_reply_open(asking->waiting.req, info) == -ENOENT)
 		handle_close(handle); /* the caller was killed; no RELEASE will come */
 	asking_free(asking);
 }
@@ -261,10 +284,12 @@ static void reply_open(struct asking *asking, struct inode *inode)
 /* Answers OPEN, SETATTR or WRITE. */
 static void reply_changed(struct asking *asking, struct inode *inode)
 {
-	if (asking->opens) {
+	const struct use *use = use_of(asking);
+
+	if (use->opens) {
 		reply_open(asking, inode);
-	} else if (asking->data != NULL) {
-		fuse_reply_write(asking->req, asking->size);
+	} else if (use->written.data != NULL) {
+		fuse_reply_write(asking->waiting.req, use->written.size);
 		asking_free(asking);
 	} else {
 		asking_reply_attr(asking, inode);
@@ -276,31 +301,31 @@ static void changed(struct asking *asking);
 /* Whether the process before has changed what is in memory, for this request. */
 static bool was_changed(const struct asking *asking)
 {
-	return asking->tries == 0 && kept_request_has_begun(asking->kept);
+	return asking->tries == 0 && kept_request_has_begun(asking->waiting.kept);
 }
 
 /* Changes what is in memory, and then the store, maybe later. */
 static void change(struct asking *asking, struct inode *inode)
 {
-	bool is_late = asking->data != NULL && has_name(inode) &&
-		       (was_changed(asking) || late_is_due(inode));
+	struct use *use = use_of(asking);
+	bool writes = use->written.data != NULL;
+	bool is_late = writes && has_name(inode) && (was_changed(asking) || late_is_due(inode));
 	const char *path = NULL;
 	int error = 0;
 
 	if (!was_changed(asking)) {
-		error = asking->data != NULL ? change_text(asking, inode)
-					     : change_attr(asking, inode);
+		error = writes ? change_text(use, inode) : change_attr(use, inode);
 		if (is_late)
 			late_stamp(inode);
 		if (error == 0)
 			error = content_spread(inode);
-		kept_request_begin(asking->filesystem, asking->kept);
+		kept_request_begin(asking->filesystem, asking->waiting.kept);
 	}
 	if (error != 0) {
 		asking_reply(asking, -error);
 		return;
 	}
-	if (is_late && late_note(inode, asking) == 0) {
+	if (is_late && late_note(inode, &use->written, asking) == 0) {
 		reply_changed(asking, inode);
 		return;
 	}
@@ -384,19 +409,12 @@ void lasting_write(fuse_req_t req, struct inode *inode, const char *data, size_t
 	if (late_holds_write(req, inode) ||
 	    (late_is_due(inode) ? writes_hold_later(req) : writes_hold(req)))
 		return;
-	struct asking *asking = begin(req, inode, got_old);
-	if (asking == NULL)
+	struct use *use = begin(req, size, inode, got_old);
+	if (use == NULL)
 		return;
-	asking->data = malloc(size + 1);
-	asking->size = size;
-	asking->offset = offset;
-	asking->flags = append ? O_APPEND : 0;
-	if (asking->data == NULL) {
-		asking_reply(asking, ENOMEM);
-		return;
-	}
-	memcpy(asking->data, data, size);
-	begin_change(asking, inode);
+	memcpy(use->data, data, size);
+	use->written = (struct written){append, offset, size, use->data};
+	begin_change(&use->asking, inode);
 }
 
 void lasting_setattr(fuse_req_t req, struct inode *inode, const struct stat *attr, int to_set)
@@ -411,25 +429,25 @@ void lasting_setattr(fuse_req_t req, struct inode *inode, const struct stat *att
 	}
 	if (refuse_stale(req, inode) || late_holds_text(req, inode) || writes_hold(req))
 		return;
-	struct asking *asking = begin(req, inode, got_old);
-	if (asking == NULL)
+	struct use *use = begin(req, 0, inode, got_old);
+	if (use == NULL)
 		return;
-	asking->attr = *attr;
-	asking->to_set = to_set;
-	begin_change(asking, inode);
+	use->attr = *attr;
+	use->to_set = to_set;
+	begin_change(&use->asking, inode);
 }
 
 void lasting_open_cut(fuse_req_t req, struct inode *inode, const struct fuse_file_info *info)
 {
 	if (late_holds_text(req, inode) || writes_hold(req))
 		return;
-	struct asking *asking = begin(req, inode, got_old);
-	if (asking == NULL)
+	struct use *use = begin(req, 0, inode, got_old);
+	if (use == NULL)
 		return;
-	asking->opens = true;
-	asking->info = *info;
-	asking->to_set = FUSE_SET_ATTR_SIZE;
-	begin_change(asking, inode);
+	use->opens = true;
+	use->info = *info;
+	use->to_set = FUSE_SET_ATTR_SIZE;
+	begin_change(&use->asking, inode);
 }
 
 /* FSYNC */
@@ -466,9 +484,10 @@ void lasting_fsync(fuse_req_t req, struct inode *inode)
 		return;
 	}
 	bool is_foreign = has_name(inode) && !inode->lasting->is_ours;
-	struct asking *asking = begin(req, inode, is_foreign ? found : checked);
-	if (asking == NULL)
+	struct use *use = begin(req, 0, inode, is_foreign ? found : checked);
+	if (use == NULL)
 		return;
+	struct asking *asking = &use->asking;
 	if (is_foreign) {
 		asking_alter(asking, NULL, 0);
 		asking_read(asking, inode->lasting->path);

@@ -2,7 +2,7 @@
  *
  * Names in directories of `style = file`: they are looked up, made, linked and removed in the
  * store. A name that this host has made it knows, as long as it would hear of a removal by another
- * host (engine_knows_file()): a lookup finds it without asking, if another request of the same call
+ * host (lockfiles_know()): a lookup finds it without asking, if another request of the same call
  * asks (files/looked.h). Any other one is read each time, and may be gone, or another one, the next
  * time. Loop thread only.
  */
@@ -33,7 +33,7 @@ bool lasting_is_ours(const struct inode *inode)
 bool lasting_stands(const struct inode *inode)
 {
 	return lasting_is_ours(inode) &&
-	       engine_knows_file(inode->shard->engine, inode->lasting->path);
+	       lockfiles_know(inode->shard->lockfiles, inode->lasting->path);
 }
 
 static struct inode *parent_of(const struct asking *asking)
@@ -83,7 +83,7 @@ void lasting_lookup(fuse_req_t req, struct inode *parent, const char *name)
 		reply_entry(req, inode);
 		return;
 	}
-	struct asking *asking = asking_begin(req, parent, looked_up);
+	struct asking *asking = asking_begin(req, sizeof(*asking), parent, looked_up);
 	if (asking == NULL)
 		return;
 	char *path = lasting_path_below(parent, name);
@@ -245,7 +245,7 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 		fuse_reply_err(req, -error);
 		return;
 	}
-	struct asking *asking = asking_begin(req, parent, made);
+	struct asking *asking = asking_begin(req, sizeof(*asking), parent, made);
 	if (asking == NULL) {
 		inode_detach(filesystem, inode);
 		return;
@@ -350,7 +350,7 @@ static void found_linked(struct asking *asking)
 /* The new name is one of the content already: it is there, or has gone, and the content with it. */
 static void ask_for_linked(fuse_req_t req, const struct inode *parent, const struct inode *inode)
 {
-	struct asking *asking = asking_begin(req, parent, found_linked);
+	struct asking *asking = asking_begin(req, sizeof(*asking), parent, found_linked);
 
 	if (asking != NULL)
 		asking_read(asking, inode->lasting->path);
@@ -390,7 +390,7 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 		fuse_reply_err(req, -error);
 		return;
 	}
-	struct asking *asking = asking_begin(req, parent, made);
+	struct asking *asking = asking_begin(req, sizeof(*asking), parent, made);
 	if (asking == NULL) {
 		inode_detach(filesystem, made_inode);
 	} else {
@@ -459,8 +459,8 @@ static void removed(struct asking *asking)
 		lasting_ask_to_remove(asking, inode);
 		return;
 	}
-	if (error == 0 && inode != NULL && asking->path != NULL)
-		lasting_log_taken(asking, asking->path, asking->facts.who, "broken");
+	if (error == 0 && inode != NULL && asking->is_order)
+		lasting_log_taken(asking, inode->path, asking->facts.who, "broken");
 	else if (error == 0 && inode != NULL && !inode->lasting->is_ours)
 		lasting_log_inode_taken(asking, inode, "removed");
 	if (error == 0)
@@ -537,7 +537,7 @@ void lasting_remove(fuse_req_t req, struct inode *parent, const char *name, bool
 		fuse_reply_err(req, -error);
 		return;
 	}
-	struct asking *asking = asking_begin(req, parent, found_empty);
+	struct asking *asking = asking_begin(req, sizeof(*asking), parent, found_empty);
 	if (asking == NULL)
 		return;
 	asking->name = strdup(name);

@@ -104,9 +104,9 @@ static void created(struct asking *asking)
 	}
 	opening->decided = true;
 	opening->error = error == 0 ? 0 : asking_errno(error);
-	opening->waiting = NULL;
+	opening->asking = NULL;
 	inode_mark(inode);
-	if (asking->req == NULL)
+	if (asking->waiting.req == NULL)
 		asking_free(asking);
 	else
 		finish_opening(inode, asking);
@@ -118,13 +118,14 @@ static int wait_for(struct inode *inode, const struct inode *directory)
 {
 	struct asking *asking = asking_begin_alone(directory, created);
 
-	if (asking == NULL || asking_count(asking, inode->lasting->opening->uid) != 0) {
+	if (asking == NULL || waiting_count(asking->filesystem, &asking_kind, &asking->waiting,
+					    inode->lasting->opening->uid, 1) != 0) {
 		if (asking != NULL)
 			asking_free(asking);
 		return -ENOMEM;
 	}
 	asking->made = inode;
-	inode->lasting->opening->waiting = asking;
+	inode->lasting->opening->asking = asking;
 	inode_use(asking->filesystem, inode); /* until it is decided */
 	ask_to_create(asking);
 	return 0;
@@ -231,8 +232,10 @@ bool lasting_resume_opening(fuse_req_t req, struct inode *inode)
 	if (opening == NULL || opening->thread != fuse_req_ctx(req)->pid)
 		return false;
 	if (writes_hold_opening(req, false)) {
-		if (opening->waiting != NULL)
-			asking_uncount(opening->waiting); /* the call counts once */
+		if (opening->asking != NULL)
+			/* The call counts once. */
+			waiting_uncount(filesystem_of(req), &asking_kind,
+					&opening->asking->waiting);
 		return true;
 	}
 	if (opening->decided) {
@@ -246,8 +249,8 @@ bool lasting_resume_opening(fuse_req_t req, struct inode *inode)
 			fuse_reply_err(req, error);
 		else
 			fuse_reply_attr(req, &attr, 0);
-	} else if (opening->waiting == NULL || opening->waiting->req != NULL ||
-		   asking_hold(opening->waiting, req) != 0) {
+	} else if (opening->asking == NULL || opening->asking->waiting.req != NULL ||
+		   asking_hold(opening->asking, req) != 0) {
 		fuse_reply_err(req, EIO);
 	}
 	return true;

@@ -28,6 +28,25 @@
 #include "ops/late.h"
 #include "ops/writes.h"
 
+/* So many names may be in a directory that is renamed: each is made and removed in one transaction
+ * with it. */
+#define MOVED_MAX (STORE_STEPS_MAX / 2 - 1)
+
+struct renaming {
+	struct asking asking; /* first; `node` has the old name, `made` gets the new one */
+	fuse_ino_t new_parent;
+	unsigned int flags;
+	bool replaces;			/* another host has made the new name meanwhile */
+	struct inode *moved[MOVED_MAX]; /* what is in the directory, by the new names, which are
+					    not there yet */
+	size_t moved_count;
+};
+
+static struct renaming *renaming_of(const struct asking *asking)
+{
+	return (struct renaming *)asking; /* its first member */
+}
+
 static void renamed(struct asking *asking);
 static void found_child(struct asking *asking);
 static void list_source(struct asking *asking, struct inode *source);
@@ -41,7 +60,7 @@ static struct inode *source_of(const struct asking *asking)
 
 static struct inode *new_parent_of(const struct asking *asking)
 {
-	return inode_find_directory(&asking->filesystem->inodes, asking->new_parent);
+	return inode_find_directory(&asking->filesystem->inodes, renaming_of(asking)->new_parent);
 }
 
 /* Whether what is replaced has other names, which are told. */
@@ -52,8 +71,10 @@ static bool has_links(const struct inode *target)
 
 static void drop_moved(struct asking *asking)
 {
-	while (asking->moved_count > 0)
-		inode_detach(asking->filesystem, asking->moved[--asking->moved_count]);
+	struct renaming *renaming = renaming_of(asking);
+
+	while (renaming->moved_count > 0)
+		inode_detach(asking->filesystem, renaming->moved[--renaming->moved_count]);
 }
 
 static void fail(struct asking *asking, int error)
@@ -67,10 +88,11 @@ static void fail(struct asking *asking, int error)
  * -ENOMEM. */
 static int move_names(const struct asking *asking, struct inode *source, struct store_step *steps)
 {
+	const struct renaming *renaming = renaming_of(asking);
 	int count = 0;
 
-	for (size_t i = 0; i < asking->moved_count; i++) {
-		const struct inode *moved = asking->moved[i];
+	for (size_t i = 0; i < renaming->moved_count; i++) {
+		const struct inode *moved = renaming->moved[i];
 		const struct inode *child = inode_child(source, moved->name);
 		char *text = child != NULL ? lasting_format(moved, lasting_links(child)) : NULL;
 		if (text == NULL) {
@@ -93,9 +115,10 @@ static int move_names(const struct asking *asking, struct inode *source, struct 
 /* The new name takes the content over, and the old one goes, at once. */
 static void ask_to_rename(struct asking *asking, struct inode *source)
 {
+	const struct renaming *renaming = renaming_of(asking);
 	struct inode *parent = new_parent_of(asking);
 	struct inode *target = parent != NULL ? inode_child(parent, asking->made->name) : NULL;
-	bool replaces = target != NULL || asking->replaces;
+	bool replaces = target != NULL || renaming->replaces;
 	struct store_step steps[STORE_STEPS_MAX] = {
 		{.kind = STEP_REMOVE,
 		 .path = source->lasting->path,
@@ -105,7 +128,7 @@ static void ask_to_rename(struct asking *asking, struct inode *source)
 	int count = 0;
 
 	asking->done = renamed;
-	asking->made->lasting->is_moved = asking->moved_count > 0;
+	asking->made->lasting->is_moved = renaming->moved_count > 0;
 	inode_mark(asking->made);
 	if (has_links(target))
 		count = lasting_renumber(target, target, lasting_links(target) - 1, steps + 1);
@@ -148,13 +171,15 @@ static void found_source(struct asking *asking)
  * made has other ids: it is looked up. */
 static void appear_moved(struct asking *asking)
 {
-	for (size_t i = 0; i < asking->moved_count; i++) {
-		struct inode *moved = asking->moved[i];
+	struct renaming *renaming = renaming_of(asking);
+
+	for (size_t i = 0; i < renaming->moved_count; i++) {
+		struct inode *moved = renaming->moved[i];
 		if (asking->resumed ||
 		    lasting_appear(asking->filesystem, asking->made, moved, true) != 0)
 			inode_detach(asking->filesystem, moved);
 	}
-	asking->moved_count = 0;
+	renaming->moved_count = 0;
 }
 
 /* All is renamed, in the store: so it is here. */
@@ -206,12 +231,13 @@ static char *format_again(struct inode *inode)
 /* What was renamed has its former names again. The new directory stays for what else is in it. */
 static void take_back(struct asking *asking, struct inode *source)
 {
+	const struct renaming *renaming = renaming_of(asking);
 	struct store_step steps[STORE_STEPS_MAX];
 	int count = 0;
 
 	asking->done = taken_back;
-	for (size_t i = 0; i <= asking->moved_count; i++) {
-		const struct inode *moved = i < asking->moved_count ? asking->moved[i] : NULL;
+	for (size_t i = 0; i <= renaming->moved_count; i++) {
+		const struct inode *moved = i < renaming->moved_count ? renaming->moved[i] : NULL;
 		struct inode *former = moved != NULL ? inode_child(source, moved->name) : source;
 		char *text = former != NULL ? format_again(former) : NULL;
 		if (text == NULL) {
@@ -235,8 +261,10 @@ static void take_back(struct asking *asking, struct inode *source)
 
 static bool is_moved(const struct asking *asking, const char *name)
 {
-	for (size_t i = 0; i < asking->moved_count; i++) {
-		if (strcmp(asking->moved[i]->name, name) == 0)
+	const struct renaming *renaming = renaming_of(asking);
+
+	for (size_t i = 0; i < renaming->moved_count; i++) {
+		if (strcmp(renaming->moved[i]->name, name) == 0)
 			return true;
 	}
 	return false;
@@ -261,7 +289,8 @@ static void found_moved(struct asking *asking)
 /* What was changed, or has gone, meanwhile is looked for again. Returns whether it is. */
 static bool look_again(struct asking *asking, struct inode *source, int error)
 {
-	bool has_changed = error == -ESTALE || (error == -ENOENT && asking->moved_count > 0);
+	bool has_changed =
+		error == -ESTALE || (error == -ENOENT && renaming_of(asking)->moved_count > 0);
 
 	if (!has_changed || source == NULL || asking->tries++ >= ASKING_TRIES_MAX)
 		return false;
@@ -273,17 +302,20 @@ static bool look_again(struct asking *asking, struct inode *source, int error)
 /* The new name is there, unexpectedly. Returns whether it is to be replaced. */
 static bool replace(struct asking *asking, struct inode *source)
 {
-	if ((asking->flags & RENAME_NOREPLACE) != 0 || asking->replaces || source == NULL ||
+	struct renaming *renaming = renaming_of(asking);
+
+	if ((renaming->flags & RENAME_NOREPLACE) != 0 || renaming->replaces || source == NULL ||
 	    S_ISDIR(source->mode) ||
 	    config_policy(asking->filesystem->config, asking->made->path).steal != STEAL_YES)
 		return false;
-	asking->replaces = true;
+	renaming->replaces = true;
 	ask_to_rename(asking, source);
 	return true;
 }
 
 static void renamed(struct asking *asking)
 {
+	const struct renaming *renaming = renaming_of(asking);
 	struct inode *parent = new_parent_of(asking);
 	struct inode *source = source_of(asking);
 	int error = asking->alter_error;
@@ -294,10 +326,10 @@ static void renamed(struct asking *asking)
 		error = 0;
 	if (look_again(asking, source, error) || (error == -EEXIST && replace(asking, source)))
 		return;
-	if (error == -EEXIST && (asking->flags & RENAME_NOREPLACE) == 0 &&
+	if (error == -EEXIST && (renaming->flags & RENAME_NOREPLACE) == 0 &&
 	    S_ISDIR(asking->made->mode))
 		error = -ENOTEMPTY;
-	if (error == -EMSGSIZE && asking->moved_count > 0)
+	if (error == -EMSGSIZE && renaming->moved_count > 0)
 		error = -EXDEV; /* mv(1) then copies */
 	const struct inode *target =
 		parent != NULL ? inode_child(parent, asking->made->name) : NULL;
@@ -313,7 +345,7 @@ static void renamed(struct asking *asking)
 		lasting_log_inode_taken(asking, source, "renamed");
 	if (error != 0) {
 		fail(asking, asking_errno(error));
-	} else if (asking->moved_count > 0) {
+	} else if (renaming->moved_count > 0) {
 		asking->done = found_moved;
 		asking_list_path(asking, asking->made->lasting->path);
 	} else {
@@ -324,12 +356,13 @@ static void renamed(struct asking *asking)
 /* The name in the directory gets a new one, which is not there yet. Returns 0 or -errno. */
 static int prepare_to_move(struct asking *asking, struct inode *child)
 {
-	int error = lasting_may_remove(asking->req, child);
+	struct renaming *renaming = renaming_of(asking);
+	int error = lasting_may_remove(asking->waiting.req, child);
 
 	if (error == 0)
-		error = lasting_prepare_copy(asking->req, asking->made, child->name, child,
-					     &asking->moved[asking->moved_count]);
-	asking->moved_count += error == 0;
+		error = lasting_prepare_copy(asking->waiting.req, asking->made, child->name, child,
+					     &renaming->moved[renaming->moved_count]);
+	renaming->moved_count += error == 0;
 	return error;
 }
 
@@ -392,7 +425,7 @@ static int move_known(struct asking *asking, struct inode *source)
 	int error = 0;
 
 	HASH_ITER (by_name, source->children, child, next) {
-		if (error == 0 && asking->moved_count < ASKING_MOVED_MAX)
+		if (error == 0 && renaming_of(asking)->moved_count < MOVED_MAX)
 			error = prepare_to_move(asking, child);
 	}
 	return error;
@@ -413,7 +446,7 @@ static void found_movable(struct asking *asking)
 		error = -move_known(asking, source);
 	else if (!asking->is_empty && inode_child(parent, asking->made->name) != NULL)
 		error = ENOTEMPTY;
-	else if (asking->is_deep || asking->names_count > ASKING_MOVED_MAX)
+	else if (asking->is_deep || asking->names_count > MOVED_MAX)
 		error = EXDEV; /* mv(1) then copies */
 	if (error == 0)
 		read_next(asking, source);
@@ -491,15 +524,16 @@ void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
 		fuse_reply_err(req, -error);
 		return;
 	}
-	struct asking *asking = asking_begin(req, parent, found_movable);
-	if (asking == NULL) {
+	struct renaming *renaming = asking_begin(req, sizeof(*renaming), parent, found_movable);
+	if (renaming == NULL) {
 		inode_detach(filesystem, made_inode);
 		return;
 	}
+	struct asking *asking = &renaming->asking;
 	asking->made = made_inode;
 	asking->node = source->node;
-	asking->new_parent = new_parent->node;
-	asking->flags = (int)flags;
+	renaming->new_parent = new_parent->node;
+	renaming->flags = flags;
 	if (target != NULL && S_ISDIR(target->mode)) {
 		asking->done = found_replaceable;
 		asking_list(asking, target);

@@ -20,20 +20,33 @@
 #include "ops/lasting_ops.h"
 #include "status/status.h"
 
+struct order {
+	struct asking asking; /* first */
+	enum engine_order order;
+	char id[LASTING_ID_BYTES];
+	char path[]; /* of what is meant, below the mount */
+};
+
 static void found(struct asking *asking);
+
+static const struct order *order_of(const struct asking *asking)
+{
+	return (const struct order *)asking; /* its first member */
+}
 
 /* The inode of what is meant; NULL: this host does not know it. */
 static struct inode *find(const struct asking *asking)
 {
-	struct inode *inode = lasting_find(asking->filesystem, asking->path);
-	return inode != NULL && strcmp(inode->lasting->id, asking->id) == 0 ? inode : NULL;
+	struct inode *inode = lasting_find(asking->filesystem, order_of(asking)->path);
+	return inode != NULL && strcmp(inode->lasting->id, order_of(asking)->id) == 0 ? inode
+										      : NULL;
 }
 
 /* Asks for what the store has by the path of the name there; then done() is called. */
 static void ask_store(struct asking *asking, void (*ask)(struct asking *asking, const char *path),
 		      void (*done)(struct asking *asking))
 {
-	char *path = lasting_file_path(asking->filesystem->config, asking->path);
+	char *path = lasting_file_path(asking->filesystem->config, order_of(asking)->path);
 
 	asking->done = done;
 	if (path != NULL)
@@ -53,7 +66,7 @@ static void removed(struct asking *asking)
 		return;
 	}
 	if (asking->alter_error == 0)
-		lasting_log_taken(asking, asking->path, asking->facts.who, "broken");
+		lasting_log_taken(asking, order_of(asking)->path, asking->facts.who, "broken");
 	if (asking->alter_error == 0 && inode != NULL)
 		lasting_forget(asking->filesystem, inode);
 	asking_reply(asking, asking->alter_error == 0 ? 0 : asking_errno(asking->alter_error));
@@ -74,7 +87,7 @@ static void take_away(struct asking *asking)
 			asking_reply(asking, ENOMEM);
 		return;
 	}
-	char *path = lasting_file_path(asking->filesystem->config, asking->path);
+	char *path = lasting_file_path(asking->filesystem->config, order_of(asking)->path);
 	step.path = path;
 	asking->done = removed;
 	if (path != NULL)
@@ -99,7 +112,7 @@ static void found_empty(struct asking *asking)
  * other clients belong is not known. */
 static bool may_steer(const struct asking *asking)
 {
-	struct access access = access_of(asking->filesystem->config, asking->path, false);
+	struct access access = access_of(asking->filesystem->config, order_of(asking)->path, false);
 
 	return asking->uid == 0 || (access.fixed && access.uid == asking->uid) ||
 	       (asking->facts.host[0] != '\0' && asking->facts.uid == asking->uid);
@@ -123,7 +136,7 @@ static void found(struct asking *asking)
 {
 	int error = asking->read_error;
 
-	if (error == 0 && strcmp(asking->facts.id, asking->id) != 0)
+	if (error == 0 && strcmp(asking->facts.id, order_of(asking)->id) != 0)
 		error = -ENOENT;
 	if (error == -ENOENT && asking->resumed)
 		asking_reply(asking, 0); /* the process before may have taken it away */
@@ -131,7 +144,7 @@ static void found(struct asking *asking)
 		asking_reply(asking, asking_errno(error));
 	else if (!may_steer(asking))
 		asking_reply(asking, EPERM);
-	else if (asking->flags == ENGINE_REVOKE)
+	else if (order_of(asking)->order == ENGINE_REVOKE)
 		asking_reply(asking, -revoke(asking));
 	else if (S_ISDIR(asking->facts.mode))
 		ask_store(asking, asking_list_path, found_empty);
@@ -152,15 +165,14 @@ bool lasting_steer(fuse_req_t req, fuse_ino_t node, unsigned int command, const 
 	    strnlen(wanted->claim, sizeof(wanted->claim)) == sizeof(wanted->claim) ||
 	    !lasting_view_parse(wanted->claim, id))
 		return false;
-	struct asking *asking = asking_begin_path(req, lock, found);
-	if (asking == NULL)
+	size_t bytes = strlen(lock) + 1;
+	struct order *order = asking_begin_path(req, sizeof(*order) + bytes, lock, found);
+	if (order == NULL)
 		return true;
-	asking->flags = command == DLOCKFS_IOC_BREAK ? ENGINE_BREAK : ENGINE_REVOKE;
-	memcpy(asking->id, id, sizeof(id));
-	asking->path = strdup(lock);
-	if (asking->path != NULL)
-		ask_store(asking, asking_read, found);
-	else
-		asking_reply(asking, ENOMEM);
+	order->asking.is_order = true;
+	order->order = command == DLOCKFS_IOC_BREAK ? ENGINE_BREAK : ENGINE_REVOKE;
+	memcpy(order->id, id, sizeof(id));
+	memcpy(order->path, lock, bytes);
+	ask_store(&order->asking, asking_read, found);
 	return true;
 }

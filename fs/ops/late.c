@@ -5,7 +5,6 @@
 #include "ops/late.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -187,13 +186,13 @@ static bool is_full(const struct late *late)
 }
 
 /* Returns 0 or -ENOMEM. */
-static int add_write(struct late *late, const struct asking *write)
+static int add_write(struct late *late, const struct written *write)
 {
 	struct late_write *copy = calloc(1, sizeof(*copy) + write->size);
 
 	if (copy == NULL)
 		return -ENOMEM;
-	copy->appends = (write->flags & O_APPEND) != 0;
+	copy->appends = write->appends;
 	copy->offset = write->offset;
 	copy->size = write->size;
 	memcpy(copy->data, write->data, write->size);
@@ -206,19 +205,19 @@ static int add_write(struct late *late, const struct asking *write)
 	return 0;
 }
 
-int late_note(struct inode *inode, struct asking *write)
+int late_note(struct inode *inode, const struct written *written, struct asking *asking)
 {
 	struct late *late = late_of(inode);
 
 	if (late == NULL)
-		late = create(inode, write->uid);
-	if (late == NULL || add_write(late, write) != 0)
+		late = create(inode, asking->uid);
+	if (late == NULL || add_write(late, written) != 0)
 		return -ENOMEM; /* one that was there stays */
-	late->several |= late->uid != write->uid;
+	late->several |= late->uid != asking->uid;
 	late->changed = late->asking != NULL;
 	kept_request_free(late->filesystem, late->kept);
-	late->kept = write->kept;
-	write->kept = NULL;
+	late->kept = asking->waiting.kept;
+	asking->waiting.kept = NULL;
 	return 0;
 }
 

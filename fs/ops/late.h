@@ -41,10 +41,18 @@ struct late *late_of(const struct inode *inode);
 /* Whether a text that is written now is to be stored late. */
 bool late_is_due(const struct inode *inode);
 
-/* The inode's text has been changed by the WRITE, here or in the process before: it is to be
+/* What a WRITE writes. */
+struct written {
+	bool appends;
+	off_t offset;
+	size_t size;
+	const char *data;
+};
+
+/* The inode's text has been changed by the request, here or in the process before: it is to be
  * stored; what is kept of the request goes over. Returns 0; or -ENOMEM: then it is to be stored
  * now. */
-int late_note(struct inode *inode, struct asking *write);
+int late_note(struct inode *inode, const struct written *written, struct asking *asking);
 
 /* Names in the lasting directory have come or gone, by that user; NULL is none. */
 void late_touch(struct inode *directory, uid_t uid);

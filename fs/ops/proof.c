@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "dlockfs.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
@@ -29,7 +30,7 @@ static void ask(struct parked *parked)
 		parked_prove(parked, error, 0);
 }
 
-static struct parked *parked_of(struct question *question)
+static struct parked *parked_of_question(struct question *question)
 {
 	return (struct parked *)(void *)((char *)question - offsetof(struct proving, question));
 }
@@ -38,7 +39,7 @@ static void ask_next(struct shard *shard)
 {
 	struct question *question;
 	while ((question = questions_next(&shard->proofs)) != NULL)
-		ask(parked_of(question));
+		ask(parked_of_question(question));
 }
 
 void serving_ask(struct filesystem *filesystem)
@@ -111,6 +112,8 @@ static void tell_lease(fuse_req_t req, const struct handle *handle)
 	int64_t timeout_ms;
 	int64_t end_ms = engine_held_lease(shard->engine, &timeout_ms);
 
+	if (end_ms != INT64_MAX)
+		end_ms = clock_boot_at_ns(end_ms) / 1000000;
 	if (engine_file_holds(handle->owner))
 		fuse_reply_ioctl(req, 0, &end_ms, sizeof(end_ms));
 	else

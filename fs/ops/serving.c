@@ -124,8 +124,8 @@ void serving_prepare_handover(struct filesystem *filesystem)
 
 	tell_left_out(filesystem, true);
 	telling_finish(filesystem);
-	status_refuse_all(filesystem, -ETIMEDOUT);
-	steer_refuse_all(filesystem, -EIO);
+	waiting_refuse_all(filesystem->status->waits, &status_waiting, -ETIMEDOUT);
+	waiting_refuse_all(filesystem->steers, &steer_kind, -EIO);
 	HANDLES_FOREACH (&filesystem->handles, handle) {
 		handle_wake_poll(handle);
 	}
@@ -137,12 +137,13 @@ void serving_stop(struct filesystem *filesystem)
 	shards_end(&filesystem->shards);
 	telling_finish(filesystem);
 	HANDLES_FOREACH (&filesystem->handles, handle) {
-		parked_refuse_all(handle, -ENOLCK);
+		waiting_refuse_all(handle->parked, &parked_kind, -ENOLCK);
 	}
-	status_refuse_all(filesystem, -EIO);
-	steer_refuse_all(filesystem, -EIO);
-	asking_refuse_all(filesystem);
-	held_refuse_all(filesystem);
+	waiting_refuse_all(filesystem->status->waits, &status_waiting, -EIO);
+	waiting_refuse_all(filesystem->steers, &steer_kind, -EIO);
+	waiting_refuse_all(filesystem->askings, &asking_kind, -EIO);
+	waiting_refuse_all(filesystem->held, &held_kind, -EIO);
+	waiting_refuse_all(filesystem->held_until, &held_kind, -EIO);
 	late_finish(filesystem);
 	tell_left_out(filesystem, true);
 }
@@ -177,8 +178,8 @@ void serving_advance(struct filesystem *filesystem, int64_t now_ms)
 	filesystem_drop_idle(filesystem);
 	tell_left_out(filesystem, false);
 	late_advance(filesystem);
-	status_advance(filesystem);
-	steer_advance(filesystem);
+	waiting_advance(filesystem->status->waits, &status_waiting, now_ms);
+	waiting_advance(filesystem->steers, &steer_kind, now_ms);
 }
 
 void serving_go_on(struct filesystem *filesystem)
@@ -191,8 +192,8 @@ void serving_go_on(struct filesystem *filesystem)
 int64_t serving_deadline(const struct filesystem *filesystem)
 {
 	int64_t deadlines_ms[] = {filesystem_idle_deadline(filesystem),
-				  status_deadline(filesystem),
-				  steer_deadline(filesystem),
+				  waiting_deadline(filesystem->status->waits, &status_waiting),
+				  waiting_deadline(filesystem->steers, &steer_kind),
 				  user_lines_deadline(&filesystem->lines),
 				  late_deadline(filesystem),
 				  held_deadline(filesystem)};
@@ -291,7 +292,7 @@ static void on_ranges(void *context, void *owner_cookie, ptrdiff_t more)
 		user_leave(&shard->filesystem->users, handle->user, USER_RANGES, (size_t)-more);
 }
 
-const struct engine_events serving_engine_events = {
+static const struct engine_events engine_events = {
 	.details_bytes = sizeof(struct claim_details),
 	.describe = describe,
 	.on_decided = on_decided,
@@ -305,8 +306,9 @@ const struct engine_events serving_engine_events = {
 	.on_released = on_released,
 	.may_hold = may_hold,
 	.on_ranges = on_ranges,
-	.files = &asking_events,
 };
+
+const struct shard_events serving_events = {&engine_events, &asking_events};
 
 const struct fuse_lowlevel_ops serving_ops = {
 	.init = op_init,

@@ -205,12 +205,12 @@ void takeover_commit(struct filesystem *filesystem, uint64_t handled)
 static void save_handles(const struct filesystem *filesystem, FILE *out)
 {
 	const struct handle *handle;
-	const struct parked *parked;
+	struct waiting *waiting;
 
 	HANDLES_FOREACH (&filesystem->handles, handle) {
 		handle_save(handle, out);
-		DL_FOREACH (handle->parked, parked) {
-			parked_save(parked, out);
+		DL_FOREACH (handle->parked, waiting) {
+			parked_save(parked_of(waiting), out);
 		}
 		holder_save_all(handle, out);
 	}

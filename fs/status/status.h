@@ -76,7 +76,6 @@ struct status_content {
 	size_t bytes;
 };
 
-struct status_wait;
 struct turns;
 
 struct status {
@@ -84,9 +83,9 @@ struct status {
 	struct status_node *by_number, *by_key;
 	uint64_t last_number;
 	struct status_content *contents;
-	struct status_wait *waits;
-	struct turns *turns; /* by user id: turn.c */
-	int64_t started_ms;  /* CLOCK_BOOTTIME */
+	struct waiting *waits; /* wait.c */
+	struct turns *turns;   /* by user id: turn.c */
+	int64_t started_ms;    /* clock_now_ms() */
 };
 
 /* Whether a node is of this tree. */
@@ -165,6 +164,8 @@ void status_content_reply(fuse_req_t req, struct fuse_file_info *info, char *tex
 
 /* wait.c: requests that wait for the store */
 
+extern const struct waiting_kind status_waiting;
+
 enum status_wait_kind { STATUS_WAIT_OPEN, STATUS_WAIT_OPENDIR, STATUS_WAIT_LOOKUP };
 
 /* Parks the request until the store has answered. OPEN needs the text of the queue of `lock` (NULL:
@@ -175,14 +176,5 @@ enum status_wait_kind { STATUS_WAIT_OPEN, STATUS_WAIT_OPENDIR, STATUS_WAIT_LOOKU
  * OPENDIR. */
 void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, const char *lock,
 		 const struct fuse_file_info *info);
-
-/* Goes on with those that are due by filesystem->now_ms; and when the next one is, INT64_MAX:
- * never.
- */
-void status_advance(struct filesystem *filesystem);
-int64_t status_deadline(const struct filesystem *filesystem);
-
-/* Answers all requests that wait with the error (-errno). */
-void status_refuse_all(struct filesystem *filesystem, int error);
 
 #endif

@@ -13,8 +13,8 @@
 #include "base/platform.h"
 #include "files/access.h"
 #include "files/filesystem.h"
-#include "files/kept_request.h"
 #include "files/user.h"
+#include "files/waiting.h"
 #include "kernel/request.h"
 #include "status/status.h"
 #include "status/turn.h"
@@ -43,28 +43,17 @@ struct part {
 };
 
 struct status_wait {
-	struct status_wait *prev, *next; /* in status->waits */
+	struct waiting waiting; /* first; in status->waits. It counts as the opened content will */
 	struct filesystem *filesystem;
-	fuse_req_t req;
-	struct kept_request *kept;
 	enum status_wait_kind kind;
 	char *path; /* below the mount */
 	char *lock; /* NULL: all */
 	struct fuse_file_info info;
 	struct turns *turns; /* NULL: needs no turn */
-	struct user *user;   /* of whose USER_FILES it takes this many shares, as the opened content
-				will */
-	size_t shares;
-	bool restricted; /* the reader may not see everything */
+	bool restricted;     /* the reader may not see everything */
 	size_t parts_count;
 	struct part parts[];
 };
-
-static void leave_user(struct status_wait *wait)
-{
-	user_leave(&wait->filesystem->users, wait->user, USER_FILES, wait->shares);
-	wait->user = NULL;
-}
 
 /* The view is over; it cost this many questions. */
 static void end_view(struct part *part, uint64_t questions)
@@ -87,9 +76,8 @@ static void cancel_view(struct part *part)
 
 static void free_wait(struct status_wait *wait)
 {
-	DL_DELETE(wait->filesystem->status->waits, wait);
-	leave_user(wait);
-	kept_request_free(wait->filesystem, wait->kept);
+	DL_DELETE(wait->filesystem->status->waits, &wait->waiting);
+	waiting_end(wait->filesystem, &status_waiting, &wait->waiting);
 	for (size_t i = 0; i < wait->parts_count; i++) {
 		cancel_view(&wait->parts[i]);
 		free(wait->parts[i].text);
@@ -102,22 +90,15 @@ static void free_wait(struct status_wait *wait)
 
 static void refuse(struct status_wait *wait, int error)
 {
-	fuse_reply_err(wait->req, -error);
+	fuse_reply_err(wait->waiting.req, -error);
 	free_wait(wait);
 }
 
 /* From now on the opened content counts for the user, in place of the wait. */
 static void reply_content(struct status_wait *wait, char *text, size_t bytes)
 {
-	leave_user(wait);
-	status_content_reply(wait->req, &wait->info, text, bytes);
-}
-
-/* libfuse calls this from the loop, when it reads the FUSE_INTERRUPT. */
-static void on_interrupt(fuse_req_t req, void *data)
-{
-	(void)req;
-	refuse(data, -EINTR);
+	waiting_uncount(wait->filesystem, &status_waiting, &wait->waiting);
+	status_content_reply(wait->waiting.req, &wait->info, text, bytes);
 }
 
 /* The queues of all locks */
@@ -160,7 +141,7 @@ static int merge(struct status_wait *wait, char **ret, size_t *ret_bytes)
 {
 	struct view_text *texts = calloc(wait->parts_count, sizeof(*texts));
 	FILE *out = texts != NULL ? open_memstream(ret, ret_bytes) : NULL;
-	struct access_caller caller = access_caller_of(wait->req);
+	struct access_caller caller = access_caller_of(wait->waiting.req);
 	struct reader reader = {
 		.config = wait->filesystem->config,
 		.caller = wait->restricted ? &caller : NULL,
@@ -300,9 +281,9 @@ static void reply_lookup(struct status_wait *wait, bool queue, size_t claims, si
 	bool directory = !queue && names_count > 0;
 
 	if (queue && claims == 0)
-		fuse_reply_err(wait->req, ENOENT);
+		fuse_reply_err(wait->waiting.req, ENOENT);
 	else
-		status_node_reply(wait->req,
+		status_node_reply(wait->waiting.req,
 				  status_node_get(status, directory ? STATUS_LOCKS : STATUS_LOCK,
 						  wait->path, wait->lock, NULL));
 }
@@ -338,16 +319,16 @@ static void on_names(void *context, int error, size_t claims, const char *const 
 	free_wait(wait);
 }
 
-/* The wait keeps this many more bytes. Returns 0 or -ENFILE. */
+/* The wait keeps this many more bytes. Returns 0, -ENFILE or -ENOMEM. */
 static int charge(struct status_wait *wait, size_t bytes)
 {
+	uid_t uid = wait->waiting.uid;
 	size_t more = user_shares_of(bytes);
-	int error = user_check(wait->filesystem, wait->user->uid, USER_FILES, more);
+	int error = user_check(wait->filesystem, uid, USER_FILES, more);
 
-	if (error == 0 &&
-	    user_add(&wait->filesystem->users, wait->user->uid, USER_FILES, more) != NULL)
-		wait->shares += more;
-	return error;
+	return error == 0
+		       ? waiting_count(wait->filesystem, &status_waiting, &wait->waiting, uid, more)
+		       : error;
 }
 
 static void on_text(void *context, int error, const char *text, size_t text_bytes)
@@ -433,44 +414,45 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 		 const struct fuse_file_info *info)
 {
 	struct filesystem *filesystem = filesystem_of(req);
+	uid_t uid = fuse_req_ctx(req)->uid;
 	struct status_wait *wait =
 		calloc(1, sizeof(*wait) + filesystem->shards.count * sizeof(struct part));
-	int error = -ENOMEM;
+	int error = 0;
 
 	if (wait == NULL) {
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
 	wait->filesystem = filesystem;
-	wait->req = req;
 	wait->kind = kind;
 	wait->path = strdup(path);
 	wait->lock = lock != NULL ? strdup(lock) : NULL;
-	wait->restricted = lock == NULL && fuse_req_ctx(req)->uid != 0 &&
-			   config_has_access(filesystem->config);
+	wait->restricted = lock == NULL && uid != 0 && config_has_access(filesystem->config);
 	if (info != NULL)
 		wait->info = *info;
-	wait->shares = 1;
-	wait->user = user_add(&filesystem->users, fuse_req_ctx(req)->uid, USER_FILES, wait->shares);
 	/* LOOKUP takes no turns: it keeps other callers out of the directory. */
-	bool takes_turns = kind != STATUS_WAIT_LOOKUP && user_is_limited(fuse_req_ctx(req)->uid);
+	bool takes_turns = kind != STATUS_WAIT_LOOKUP && user_is_limited(uid);
 	if (takes_turns)
-		wait->turns = turns_join(filesystem, fuse_req_ctx(req)->uid);
+		wait->turns = turns_join(filesystem, uid);
 	add_parts(wait, lock);
-	DL_APPEND(filesystem->status->waits, wait);
-	/* As in parked_hold(): no interrupt comes between these two steps. */
-	if (fuse_req_interrupted(req))
-		error = -EINTR;
-	else if (wait->user != NULL && wait->path != NULL && (lock == NULL || wait->lock != NULL) &&
-		 (!takes_turns || wait->turns != NULL))
-		error = kept_request_create(filesystem, &wait->kept);
-	/* A request that takes turns may stand behind others: status_advance() begins it. */
+	DL_APPEND(filesystem->status->waits, &wait->waiting);
+	if (wait->path == NULL || (lock != NULL && wait->lock == NULL) ||
+	    (takes_turns && wait->turns == NULL))
+		error = -ENOMEM;
+	if (error == 0)
+		error = waiting_count(filesystem, &status_waiting, &wait->waiting, uid, 1);
+	if (error == 0)
+		error = waiting_hold(&status_waiting, &wait->waiting, req);
+	if (error != 0) {
+		free_wait(wait);
+		fuse_reply_err(req, -error);
+		return;
+	}
+	/* A request that takes turns may stand behind others: advance() begins it. */
 	for (size_t i = 0; error == 0 && !takes_turns && i < wait->parts_count; i++)
 		error = begin_view(&wait->parts[i]);
 	if (error != 0)
 		refuse(wait, error);
-	else
-		fuse_req_interrupt_func(req, on_interrupt, wait);
 }
 
 /* Whether another request, which had its turn after this one came, got no answer. */
@@ -520,8 +502,9 @@ static bool advance_part(struct part *part)
 	return error != 0 && end_part(part, error);
 }
 
-static void advance(struct status_wait *wait)
+static void advance(struct waiting *waiting)
 {
+	struct status_wait *wait = (struct status_wait *)waiting; /* its first member */
 	bool gone = false;
 
 	for (size_t i = 0; !gone && i < wait->parts_count; i++) {
@@ -530,30 +513,33 @@ static void advance(struct status_wait *wait)
 	}
 }
 
-void status_advance(struct filesystem *filesystem)
+static int64_t next_deadline(const struct waiting *waiting)
 {
-	struct status_wait *wait, *next;
-	DL_FOREACH_SAFE (filesystem->status->waits, wait, next) {
-		advance(wait);
-	}
-}
-
-int64_t status_deadline(const struct filesystem *filesystem)
-{
-	const struct status_wait *wait;
+	const struct status_wait *wait = (const struct status_wait *)waiting;
 	int64_t first_ms = INT64_MAX;
 
-	DL_FOREACH (filesystem->status->waits, wait) {
-		for (size_t i = 0; i < wait->parts_count; i++) {
-			if (deadline(&wait->parts[i]) < first_ms)
-				first_ms = deadline(&wait->parts[i]);
-		}
+	for (size_t i = 0; i < wait->parts_count; i++) {
+		if (deadline(&wait->parts[i]) < first_ms)
+			first_ms = deadline(&wait->parts[i]);
 	}
 	return first_ms;
 }
 
-void status_refuse_all(struct filesystem *filesystem, int error)
+static void refuse_one(struct waiting *waiting, int error)
 {
-	while (filesystem->status->waits != NULL)
-		refuse(filesystem->status->waits, error);
+	refuse((struct status_wait *)waiting, error);
 }
+
+static void on_interrupt(fuse_req_t req, void *data)
+{
+	(void)req;
+	refuse(data, -EINTR);
+}
+
+const struct waiting_kind status_waiting = {
+	.share = USER_FILES,
+	.on_interrupt = on_interrupt,
+	.refuse = refuse_one,
+	.deadline = next_deadline,
+	.advance = advance,
+};

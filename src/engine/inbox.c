@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/alteration.h"
 #include "engine/claim.h"
 #include "engine/decide.h"
 #include "engine/delay.h"
@@ -18,6 +17,7 @@
 #include "engine/merge.h"
 #include "engine/moratorium.h"
 #include "engine/numbers.h"
+#include "engine/overseer.h"
 #include "engine/proof.h"
 #include "engine/queue.h"
 #include "engine/rival.h"
@@ -301,18 +301,13 @@ static struct rival *rival_watching(struct watcher *watcher)
 	return (struct rival *)((char *)watcher - offsetof(struct rival, watcher));
 }
 
-static struct file_ask *ask_watching(struct watcher *watcher)
-{
-	return (struct file_ask *)((char *)watcher - offsetof(struct file_ask, watcher));
-}
-
 static void on_read(void *context, void *tag, const char *text, uint32_t version)
 {
 	struct watcher *watcher = tag;
 
-	if (watcher->of_file) {
-		lockfile_watch_read(ask_watching(watcher), text);
-		lockfiles_finish(context);
+	if (watcher->of_tenant) {
+		const struct tenant *tenant = &((struct engine *)context)->tenant;
+		tenant->kind->watch_read(tenant->context, watcher, text);
 		return;
 	}
 	struct rival *rival = rival_watching(watcher);
@@ -347,7 +342,7 @@ static void note_amended(struct claim *claim, int error)
 	/* This may have been about its former place. */
 	bool stands = claim->state > CLAIM_UNCERTAIN && claim->state != CLAIM_LEAVING;
 	if (error == 0 && stands)
-		claim_note_change(claim, claim->data.version);
+		overseer_note_change(claim, claim->data.version);
 	if (claim->state == CLAIM_LEAVING)
 		return; /* its withdrawal may have been sent */
 	if (claim->state <= CLAIM_UNCERTAIN) {
@@ -358,7 +353,7 @@ static void note_amended(struct claim *claim, int error)
 	}
 	if (error == -ESTALE) {
 		claim->data.amended = true;
-		claim_note_stale(claim, claim->data.version);
+		overseer_note_stale(claim, claim->data.version);
 		claim_amend(claim);
 	} else if (error != 0) {
 		claim->data.amended = true;
@@ -418,9 +413,9 @@ static void on_watched(void *context, void *tag, int error)
 {
 	struct watcher *watcher = tag;
 
-	if (watcher->of_file) {
-		lockfile_watch_ended(ask_watching(watcher), error);
-		lockfiles_finish(context);
+	if (watcher->of_tenant) {
+		const struct tenant *tenant = &((struct engine *)context)->tenant;
+		tenant->kind->watch_ended(tenant->context, watcher, error);
 		return;
 	}
 	struct rival *rival = rival_watching(watcher);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Claims of others: as a list shows them, what their data say, and watches. The watch of a claim of
- * ours, for what others write into its data, is an entry of the same kind. Loop thread only.
+ * ours is an entry of the same kind (overseer.c). Loop thread only.
  */
 #include "engine/rival.h"
 
@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "claim/data.h"
-#include "engine/lock.h"
 #include "engine/outbox.h"
 #include "engine/state.h"
 
@@ -130,63 +129,4 @@ bool rival_send_back(struct rival *rival, int64_t behind)
 	outbox_amend(&rival->place, text);
 	free(text);
 	return true;
-}
-
-void claim_oversee(struct claim *claim)
-{
-	static const struct claim_name none = {.order = 0};
-	struct lock *lock = claim->place.lock;
-	char name[CLAIM_NAME_BYTES];
-
-	if (claim->overseen || lock->engine->session.state != STORE_CONNECTED)
-		return;
-	struct rival *overseer = rival_create(lock, place_name(&claim->place, name), &none);
-	if (overseer == NULL)
-		return; /* at the next heartbeat */
-	overseer->overseer = true;
-	claim->overseen = true;
-	DL_APPEND(lock->overseers, &overseer->place);
-	rival_watch(overseer);
-}
-
-void claim_read(struct claim *claim)
-{
-	if (claim->data.stale)
-		claim_oversee(claim);
-}
-
-static bool is_later(uint32_t version, uint32_t than)
-{
-	return (int32_t)(version - than) > 0;
-}
-
-/* Without memory, or connection, it is read when things are tried again. */
-void claim_note_stale(struct claim *claim, uint32_t version)
-{
-	if (claim->place.version != version)
-		return; /* it has been read meanwhile */
-	claim->data.stale = true;
-	claim_read(claim);
-	if (!claim->overseen)
-		lock_retry_after(claim->place.lock, "reading of a claim", -ECONNRESET);
-}
-
-void claim_note_change(struct claim *claim, uint32_t version)
-{
-	if (!is_later(version + 1, claim->place.version))
-		return;
-	claim->place.version = version + 1;
-	if (!claim->data.stale)
-		return;
-	/* It was this change that another operation met, whose answer came before. */
-	claim->data.stale = false;
-	lock_retry_in(claim->place.lock->engine, 1);
-}
-
-void claim_note_version(struct claim *claim, uint32_t version)
-{
-	if (!is_later(version, claim->place.version))
-		return;
-	claim->place.version = version;
-	claim->data.stale = false;
 }

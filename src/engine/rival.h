@@ -23,7 +23,7 @@ enum knowledge {
 
 /* Who has called watch() of the store: the tag. */
 struct watcher {
-	bool of_file; /* it is of a struct file_ask (alteration.h); else of a struct rival */
+	bool of_tenant; /* it is the tenant's (outbox.h); else of a struct rival */
 };
 
 /* A claim of somebody else. */
@@ -96,21 +96,5 @@ void rival_forget_data(struct rival *rival);
 /* Writes into the data of a rival that waits and was read, `text`, that it is to be queued again
  * behind the claim of that number. Returns false when out of memory. */
 bool rival_send_back(struct rival *rival, int64_t behind);
-
-/* Watches a claim for what others write into its data, unless that is done already or there is no
- * connection. */
-void claim_oversee(struct claim *claim);
-
-/* Reads the data of a claim that is to be read, unless that is under way. */
-void claim_read(struct claim *claim);
-
-/* Our own change of the claim's data, which was to take the place of `version`, has been made; or
- * has not, because others had changed it before: it is not changed again until that was read. */
-void claim_note_change(struct claim *claim, uint32_t version);
-void claim_note_stale(struct claim *claim, uint32_t version);
-
-/* The data of a claim of ours have been read in that version. A server that is behind shows what is
- * known already. */
-void claim_note_version(struct claim *claim, uint32_t version);
 
 #endif

@@ -9,13 +9,12 @@
  *   claim    ours, those not placed in their order, each with its wish
  *   wish     of a claim that is handed on, one by one, behind all claims
  *
- * and those of lockfile_save.c.
+ * and those of the tenant.
  *
  * Loop thread only.
  */
 #include "engine/save.h"
 
-#include "engine/alteration.h"
 #include "engine/conflict.h"
 #include "engine/outbox.h"
 
@@ -404,7 +403,7 @@ void engine_save(struct engine *engine, const struct engine_transfer *transfer, 
 	engine->transfer = transfer;
 	save_engine(&engine->item, out);
 	visit_all(engine, (struct state_visit){.out = out});
-	lockfiles_save(engine, out);
+	engine->tenant.kind->save(engine->tenant.context, out);
 }
 
 void engine_set_journal(struct engine *engine, struct state_journal *journal,
@@ -417,5 +416,5 @@ void engine_set_journal(struct engine *engine, struct state_journal *journal,
 		return;
 	engine_mark(engine);
 	visit_all(engine, (struct state_visit){.journal = journal});
-	lockfiles_mark_all(engine);
+	engine->tenant.kind->mark_all(engine->tenant.context);
 }

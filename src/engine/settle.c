@@ -33,7 +33,6 @@
 
 #include <errno.h>
 
-#include "engine/alteration.h"
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/deadlock.h"
@@ -45,6 +44,7 @@
 #include "engine/lock.h"
 #include "engine/numbers.h"
 #include "engine/outbox.h"
+#include "engine/overseer.h"
 #include "engine/precedence.h"
 #include "engine/queue.h"
 #include "engine/record.h"
@@ -203,7 +203,7 @@ static void say_waits(struct claim *claim, const struct place *blocker)
 	claim->place.says_waits = true;
 	claim->place.waits_for = blocker->parts.order;
 	claim_amend(claim);
-	claim_oversee(claim); /* from now on others may send it back */
+	overseer_set(claim); /* from now on others may send it back */
 }
 
 /* The nearest one in front of `front` that the claim waits for, too. */
@@ -279,7 +279,7 @@ static void settle_blocked(struct claim *claim, struct place *blocker)
 	if (rival != NULL) {
 		claim->rivaled = true;
 		if (!grace_runs(claim) && !needs_no_oversight(claim, rival))
-			claim_oversee(claim);
+			overseer_set(claim);
 		rival_watch(rival);
 		look_ahead(claim, rival);
 	}
@@ -381,7 +381,7 @@ static void settle_barred(struct engine *engine)
 		}
 		handoffs_settle(lock);
 	}
-	lockfiles_resume(engine);
+	engine->tenant.kind->resume(engine->tenant.context);
 }
 
 void settle_changed(struct engine *engine)

@@ -10,6 +10,7 @@
  *   decide.c      what becomes of wishes and of what is held: granted, refused, lost
  *   decisions.c   what callers are to be told of that, once the books are in order
  *   rival.c       claims of others, and watches
+ *   overseer.c    watches of our claims, for what others write into their data
  *   conflict.c    which claims exclude each other, and whose they are
  *   place.c       places in a queue: order, and what they exclude
  *   queue.c       the queue of one lock, and whom a change of it concerns
@@ -30,7 +31,7 @@
  *   lock.c        lists that are asked for, and what is to be tried again
  *   session.c     the session and its lease
  *   moratorium.c  nothing is granted for a while after the store has forgotten claims
- *   lockfile.c    lock files that outlive close; the rest of that is in alteration.h
+ *   tenant.h      lock files, which share the engine's session
  *   outbox.c      what is sent to the store, behind the commit of the journal
  *   save.c        all that as text, and what of it has changed
  *   transfer.c    passed on to another process
@@ -99,6 +100,7 @@
 #include "engine/round_trip.h"
 #include "engine/seek.h"
 #include "engine/session.h"
+#include "engine/tenant.h"
 #include "engine/test.h"
 #include "engine/transfer.h"
 #include "journal/journal.h"
@@ -217,21 +219,7 @@ struct engine {
 	int64_t retry_ms;	   /* when to send again what failed; INT64_MAX: nothing did */
 	struct log_limit refusals; /* what the log says of them */
 
-	/* Lock files that outlive close (alteration.h). */
-	const struct file_answers *file_answers;
-	struct lockfile *lockfiles; /* of this host */
-	struct timers watch_timers; /* see lockfile_watch.c */
-	struct lockfile *unwatched;
-	size_t watches_sent; /* and not answered yet */
-	struct turn *turns;
-	struct alteration *alterations; /* not decided */
-	size_t alterations_count;
-	struct timers alteration_timers;
-	bool turns_changed; /* one of those that waited for another one may be sent */
-	struct file_read *file_reads;
-	size_t file_reads_count;
-	struct timers file_read_timers;
-	struct file_ask *file_asks; /* under way */
+	struct tenant tenant;
 
 	struct lock *locks;
 	struct decisions decisions;
@@ -246,7 +234,7 @@ struct engine {
 /* Whether anything is of this host that ends with the session. */
 static inline bool engine_holds(const struct engine *engine)
 {
-	return engine->count.holders > 0 || engine->lockfiles != NULL;
+	return engine->count.holders > 0 || engine->tenant.held > 0;
 }
 
 static inline struct lock *wish_lock(const struct wish *wish)

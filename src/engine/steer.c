@@ -44,6 +44,7 @@
 #include "engine/handoff.h"
 #include "engine/lock.h"
 #include "engine/merge.h"
+#include "engine/overseer.h"
 #include "engine/proof.h"
 #include "engine/queue.h"
 #include "engine/rival.h"
@@ -175,7 +176,7 @@ void steer_oversee(struct engine *engine)
 				continue;
 			if (left-- == 0)
 				return;
-			claim_oversee(claim);
+			overseer_set(claim);
 		}
 	}
 }
@@ -276,7 +277,7 @@ void steer_watch_read(const struct rival *overseer, const char *text, uint32_t v
 	claim->shown = text != NULL;
 	if (text == NULL)
 		return;
-	claim_note_version(claim, version);
+	overseer_note_version(claim, version);
 	note_sent_back(claim, text);
 	queue_judge(claim);
 	if (was_stale && !claim->data.stale && claim->data.amended)

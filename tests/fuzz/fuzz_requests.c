@@ -808,17 +808,16 @@ static void go_on_opening(struct world *world, const struct kernel_caller *calle
 static size_t count_waiters(const struct filesystem *filesystem, const struct user *user)
 {
 	const struct handle *handle;
-	const struct parked *parked;
-	const struct asking *asking;
+	const struct waiting *waiting;
 	size_t count = 0;
 
 	HANDLES_FOREACH (&filesystem->handles, handle) {
-		DL_FOREACH (handle->parked, parked) {
-			count += parked->user == user;
+		DL_FOREACH (handle->parked, waiting) {
+			count += waiting->shares > 0 && waiting->uid == user->uid;
 		}
 	}
-	DL_FOREACH (filesystem->askings, asking) {
-		count += asking->user == user;
+	DL_FOREACH (filesystem->askings, waiting) {
+		count += waiting->shares > 0 && waiting->uid == user->uid;
 	}
 	return count;
 }
@@ -1019,7 +1018,7 @@ static void begin_filesystem(struct world *world, int journal)
 {
 	struct filesystem *filesystem = &world->filesystem;
 
-	REQUIRE(shards_open(&world->config, &serving_engine_events, NULL, &world->shards) == 0);
+	REQUIRE(shards_open(&world->config, &serving_events, NULL, &world->shards) == 0);
 	world->engine = world->shards.list->engine;
 	world->store = world->shards.list->store;
 	world->service = ((struct local_store *)world->store)->service;

@@ -32,7 +32,7 @@ static void heir_begin(struct heir *heir, const char *text, size_t bytes)
 	heir->error = takeover_read(&heir->takeover, file, heir->why, sizeof(heir->why));
 	if (heir->error != 0)
 		return;
-	REQUIRE(shards_open(&heir->config, &serving_engine_events, &former, &heir->shards) == 0);
+	REQUIRE(shards_open(&heir->config, &serving_events, &former, &heir->shards) == 0);
 	REQUIRE(serving_init(&heir->filesystem, &heir->config, &heir->shards) == 0);
 	heir->begun = true;
 	heir->error =
@@ -134,10 +134,10 @@ static void compare_texts(const char *what, char *text, const char *other_what, 
 /* Whether requests wait that make names: the other one handles them again, with new inodes. */
 static bool makes_names(const struct filesystem *filesystem)
 {
-	const struct asking *asking;
+	const struct waiting *waiting;
 
-	DL_FOREACH (filesystem->askings, asking) {
-		if (asking->made)
+	DL_FOREACH (filesystem->askings, waiting) {
+		if (((const struct asking *)waiting)->made)
 			return true;
 	}
 	return false;

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 """The order of the source: what each file includes, and which files call each other.
 
-    layers.py includes TREE         no include goes up, aside, or to what is unknown; and nobody does what another file is there for
+    layers.py includes TREE         no include goes up, aside, in a circle, or to what is unknown; and nobody does what another file is
+                                    there for
     layers.py circles TREE BUILD    no files call each other in a circle; by the symbols of the object files
+    layers.py names TREE BUILD      a function is named by its file, and declared in its header; by the same
 
 One line for each fault, with file and line; exit status 1 if there is one.
 """
@@ -23,6 +25,7 @@ FLOORS = [
     ["src/stores"],
     ["src/stores/etcd", "src/stores/local", "src/stores/zookeeper"],
     ["src/engine"],
+    ["src/lockfile"],
     ["src/view"],
     ["fs/kernel"],
     ["fs/files"],
@@ -35,8 +38,9 @@ FLOORS = [
 # Folders that know no layer, and that no layer knows.
 APART = ["src/dlockctl"]
 
-# What others than the folders above include: what is installed for programs, and what a terminal may be sent.
+# What others than the folders above include: what is installed for programs, what a terminal may be sent, and %XX.
 PUBLIC = {
+    "src/base/escape.h": ["src/dlockctl"],
     "src/base/printable.h": ["src/dlockctl"],
     "fs/dlockfs.h": ["fs", "src/dlockctl"],
 }
@@ -54,11 +58,26 @@ OUTSIDE = {
 DOORS = [
     ("src/engine", r"ops->\w+\(", "src/engine/outbox.c", "a call of the store"),
     ("src/engine", r"events->on_(decided|tested|proved|lost|told|revoked)\(", "src/engine/decisions.c", "news for a caller"),
+    ("src/lockfile", r"ops->\w+\(", "src/engine/outbox.c", "a call of the store"),
+    ("src/lockfile", r"events->on_\w+\(", "src/lockfile/news.c", "news for a caller"),
     ("fs", r'"stores/\w+/|\bSTORE_SCHEME_', "fs/files/stores.c", "what is of one store"),
 ]
 
 # Circles that there are: (reason, files). A file that is in no circle any more is to be taken from here.
 CIRCLES = []
+
+# Folders whose functions are named by their files: queue_judge() is of queue.c, as are queues_...(), and is declared in queue.h.
+# What others are there for stands in headers of the folder: their functions are named by the folder, and may be of any file.
+NAMED = {"src/engine": ["engine.h", "state.h", "transfer.h"]}
+
+# Files whose functions have other names: (file, how they begin, why).
+OTHER_NAMES = [
+    ("src/engine/conflict.c", ["claim", "claims", "coverage", "owners", "records", "rivals", "would"], "whose a claim is"),
+    ("src/engine/save.c", ["engine", "lock", "owner", "claim", "wish"], "engine_mark() and the like are of what has changed"),
+]
+
+# Files of a folder of these that are not looked at.
+UNNAMED = ("src/engine/alteration", "src/engine/lockfile")
 
 
 def floor_of(folder):
@@ -123,6 +142,7 @@ def check_includes(tree):
     faults = []
     sources = set(source_files(tree))
     files = sources | set(generated_files(tree))
+    headers = {path: {} for path in sources}
     for path in sorted(sources):
         here = os.path.dirname(path)
         if floor_of(here) is None and here not in APART:
@@ -137,6 +157,7 @@ def check_includes(tree):
             own, other, neither = match.groups()
             if own is not None:
                 fault = fault_of_include(path, own, files)
+                headers[path].update({root + own: own for root in ("src/", "fs/") if root + own in sources})
             elif other is not None:
                 fault = next((f"is only for {folder}" for start, folder in OUTSIDE.items()
                               if other.startswith(start) and not is_below(path, folder)), None)
@@ -144,7 +165,7 @@ def check_includes(tree):
                 fault = "is neither a name in quotation marks nor in angle brackets"
             if fault:
                 faults.append(f"{path}:{number}: {own or other or neither} {fault}")
-    return faults
+    return faults + [describe_circle(tree, headers, group, min(group), "{0}") for group in circles(headers)]
 
 
 def objects(tree, build):
@@ -231,6 +252,14 @@ def place_of(tree, path, symbol):
     return f"{path}:1"
 
 
+def describe_circle(tree, graph, group, start, form):
+    """The fault that the group of files is, by the shortest circle; `form` says what one file has of another."""
+    way = shortest_circle(graph, group, start)
+    text = ", ".join(f"{place_of(tree, path, graph[path][other])} {form.format(graph[path][other], other)}"
+                     for path, other in zip(way, way[1:] + way[:1]))
+    return f"{place_of(tree, way[0], graph[way[0]][(way + way)[1]])}: a circle of {len(group)} files: {text}"
+
+
 def check_circles(tree, build):
     graph = calls(objects(tree, build))
     known = [(reason, set(files.split())) for reason, files in CIRCLES]
@@ -240,16 +269,39 @@ def check_circles(tree, build):
         there |= group
         allowed = max((files for _, files in known), key=lambda files: len(files & group), default=set())
         new = group - allowed
-        if not new:
-            continue
-        way = shortest_circle(graph, group, min(new))
-        steps = zip(way, way[1:] + way[:1])
-        text = ", ".join(f"{place_of(tree, path, graph[path][other])} {graph[path][other]}() of {other}"
-                         for path, other in steps)
-        faults.append(f"{place_of(tree, way[0], graph[way[0]][(way + way)[1]])}: a circle of {len(group)} files: {text}")
+        if new:
+            faults.append(describe_circle(tree, graph, group, min(new), "{}() of {}"))
     for reason, files in known:
         for path in sorted(files - there):
             faults.append(f"{path}:1: is in no circle any more, or not there: CIRCLES still has it ({reason})")
+    return faults
+
+
+def check_names(tree, build):
+    found = objects(tree, build)
+    headers = {}
+    for path in source_files(tree):
+        if path.endswith(".h") and os.path.dirname(path) in NAMED:
+            headers[path] = "\n".join(read_lines(os.path.join(tree, path)))
+    faults = []
+    for path, name in sorted(found.items()):
+        folder, file = os.path.split(path)
+        if folder not in NAMED or path.startswith(UNNAMED):
+            continue
+        stem = file.removesuffix(".c")
+        starts = [start for other, others, _ in OTHER_NAMES if other == path for start in others]
+        lines = subprocess.run(["nm", "-g", "--defined-only", name], check=True, text=True,
+                               stdout=subprocess.PIPE).stdout.splitlines()
+        for kind, symbol in (line.split()[-2:] for line in lines):
+            there = [header for header in headers if re.search(rf"^[a-z].*\b{symbol}\(", headers[header], re.M)]
+            public = any(header == f"{folder}/{shared}" for header in there for shared in NAMED[folder])
+            mine = [stem, stem + "s"] + starts + ([os.path.basename(folder)] if public else [])
+            if kind != "T":
+                continue
+            if not any(symbol == start or symbol.startswith(start + "_") for start in mine):
+                faults.append(f"{place_of(tree, path, symbol)}: {symbol}() is not named by its file")
+            elif not public and there != [f"{folder}/{stem}.h"]:
+                faults.append(f"{place_of(tree, path, symbol)}: {symbol}() is declared in {', '.join(there) or 'no header'}")
     return faults
 
 
@@ -258,6 +310,8 @@ def main():
         faults = check_includes(sys.argv[2])
     elif len(sys.argv) == 4 and sys.argv[1] == "circles":
         faults = check_circles(sys.argv[2], sys.argv[3])
+    elif len(sys.argv) == 4 and sys.argv[1] == "names":
+        faults = check_names(sys.argv[2], sys.argv[3])
     else:
         sys.exit(__doc__)
     for fault in faults:

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The order of the source holds: no file includes what stands above or beside its layer, and none call each other in a circle,
-# but for those that layers.py names. And layers.py finds it where it does not hold.
+# The order of the source holds: no file includes what stands above or beside its layer, and none call or include each other in
+# a circle, but for those that layers.py names. And layers.py finds it where it does not hold.
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
 
@@ -10,6 +10,7 @@ layers=("$python" "$tests/system/sources/layers.py")
 
 "${layers[@]}" includes "$source_dir" >"$dir/includes" || fail "$(<"$dir/includes")"
 "${layers[@]}" circles "$source_dir" "$build" >"$dir/circles" || fail "$(<"$dir/circles")"
+"${layers[@]}" names "$source_dir" "$build" >"$dir/names" || fail "$(<"$dir/names")"
 
 # The page for developers names what is there: each path, and each function with its parentheses.
 page=$source_dir/etc/doc/hacking.md
@@ -48,7 +49,7 @@ not_included src/stores/local/store.c '"stores/zookeeper/session.h"' \
     "stores/zookeeper/session.h is beside: src/stores/local does not know src/stores/zookeeper"
 not_included src/engine/queue.c '"queue.h"' "queue.h is not in src/ or fs/ by this path"
 not_included src/engine/queue.c '"../view/view.h"' "../view/view.h is not in src/ or fs/ by this path"
-not_included src/dlockctl/ls.c '"base/escape.h"' "base/escape.h is of src/base: src/dlockctl stands apart"
+not_included src/dlockctl/ls.c '"base/log.h"' "base/log.h is of src/base: src/dlockctl stands apart"
 not_included fs/loop.c '"dlockctl/text.h"' "dlockctl/text.h is of src/dlockctl, which stands apart"
 not_included fs/files/shard.c '"stores/zookeeper/store.h"' "what is of one store is only for fs/files/stores.c"
 not_included src/engine/engine.c '<fuse_lowlevel.h>' "fuse_lowlevel.h is only for fs"
@@ -60,6 +61,13 @@ line=$(wc -l <"$tree/src/engine/queue.c")
 expect_equal "what is said of calls from elsewhere" "src/engine/queue.c:$((line - 1)): a call of the store is only for \
 src/engine/outbox.c src/engine/queue.c:$line: news for a caller is only for src/engine/decisions.c" "$(paste -sd' ' "$dir/refused")"
 cp "$source_dir/src/engine/queue.c" "$tree/src/engine/queue.c"
+echo '#include "files/handle_end.h"' >>"$tree/fs/files/handle.h"
+! "${layers[@]}" includes "$tree" >"$dir/refused" || fail "headers may include each other in a circle"
+line=$(wc -l <"$tree/fs/files/handle.h")
+back=fs/files/handle_end.h:$(grep -n '"files/handle.h"' "$tree/fs/files/handle_end.h" | cut -d: -f1)
+expect_equal "what is said of headers in a circle" "fs/files/handle.h:$line: a circle of 2 files: fs/files/handle.h:$line \
+files/handle_end.h, $back files/handle.h" "$(<"$dir/refused")"
+cp "$source_dir/fs/files/handle.h" "$tree/fs/files/handle.h"
 mkdir "$tree/src/new"
 cp "$source_dir/src/base/log.c" "$tree/src/new"
 ! "${layers[@]}" includes "$tree" >"$dir/refused" || fail "any folder may be new"
@@ -77,3 +85,16 @@ done | jq -s . >build/compile_commands.json
 ! "${layers[@]}" circles "$PWD" "$PWD/build" >"$dir/refused" || fail "files may call each other in a circle"
 expect_equal "what is said of the circle" "src/base/one.c:1: a circle of 3 files: src/base/one.c:1 two() of src/base/two.c, \
 src/base/two.c:1 three() of src/base/three.c, src/base/three.c:1 one() of src/base/one.c" "$(grep 'a circle of' "$dir/refused")"
+
+# A function that is named by no file, one that another file's header declares, and two as they should be.
+mkdir -p "$dir/names-tree/src/engine" "$dir/names-tree/build"
+cd "$dir/names-tree"
+printf 'void %s(void);\n' one_here go >src/engine/one.h
+printf 'void %s(void);\n' one_there >src/engine/two.h
+printf 'void %s(void);\n' engine_all >src/engine/engine.h
+printf 'void %s(void) {}\n' one_here go one_there engine_all >src/engine/one.c
+cc -c -o build/one.o src/engine/one.c
+printf '[{"directory": "%s", "file": "../src/engine/one.c", "output": "one.o"}]\n' "$PWD/build" >build/compile_commands.json
+! "${layers[@]}" names "$PWD" "$PWD/build" >"$dir/refused" || fail "functions may have any name"
+expect_equal "what is said of names" "src/engine/one.c:2: go() is not named by its file
+src/engine/one.c:3: one_there() is declared in src/engine/two.h" "$(sort "$dir/refused")"

@@ -373,12 +373,12 @@ static void test_refused_open(void **state)
 	(void)state;
 	assert_non_null(opening);
 	assert_non_null(asking);
-	opening->waiting = asking;
+	opening->asking = asking;
 	inode->lasting->opening = opening;
 	asking->made = inode;
 	inode_use(&fixture.filesystem, inode);
-	asking_refuse_all(&fixture.filesystem);
-	assert_null(opening->waiting);
+	waiting_refuse_all(fixture.filesystem.askings, &asking_kind, -EIO);
+	assert_null(opening->asking);
 	assert_int_equal(inode->handles, 0);
 }
 

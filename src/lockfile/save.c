@@ -8,7 +8,7 @@
  *
  * Loop thread only.
  */
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 
 static const char *const kind_words[] = {
 	[STEP_MAKE] = "make",	  [STEP_TAKE] = "take",	  [STEP_REPLACE] = "replace",
@@ -57,14 +57,15 @@ static void save_alteration(const struct alteration *alteration, FILE *out)
 		save_step(&alteration->steps[i], out);
 }
 
-void lockfiles_save(const struct engine *engine, FILE *out)
+void lockfiles_save(const void *context, FILE *out)
 {
+	const struct lockfiles *lockfiles = context;
 	const struct lockfile *file;
 	const struct alteration *alteration;
 
-	for (file = engine->lockfiles; file != NULL; file = file->hh.next)
+	for (file = lockfiles->files; file != NULL; file = file->hh.next)
 		save_lockfile(file, out);
-	DL_FOREACH (engine->alterations, alteration) {
+	DL_FOREACH (lockfiles->alterations, alteration) {
 		if (alteration->count > 0)
 			save_alteration(alteration, out);
 	}
@@ -79,7 +80,7 @@ enum { PART_LOCKFILES = 7, PART_ALTERATIONS };
 static struct state_place lockfile_place_of(const struct state_item *item)
 {
 	const struct lockfile *file = WHOLE(const struct lockfile, item);
-	return (struct state_place){{file->engine->place, PART_LOCKFILES, file->serial}};
+	return (struct state_place){{file->lockfiles->engine->place, PART_LOCKFILES, file->serial}};
 }
 
 static void lockfile_save_item(const struct state_item *item, FILE *out)
@@ -91,7 +92,7 @@ static struct state_place alteration_place_of(const struct state_item *item)
 {
 	const struct alteration *alteration = WHOLE(const struct alteration, item);
 	return (struct state_place){
-		{alteration->engine->place, PART_ALTERATIONS, alteration->serial},
+		{alteration->lockfiles->engine->place, PART_ALTERATIONS, alteration->serial},
 	};
 }
 
@@ -105,25 +106,26 @@ static const struct state_kind alteration_kind = {alteration_place_of, alteratio
 
 void lockfile_mark(struct lockfile *file)
 {
-	if (file->engine->journal != NULL)
-		state_journal_mark(file->engine->journal, &file->item, &lockfile_kind);
+	if (file->lockfiles->engine->journal != NULL)
+		state_journal_mark(file->lockfiles->engine->journal, &file->item, &lockfile_kind);
 }
 
 void alteration_mark(struct alteration *alteration)
 {
-	if (alteration->engine->journal != NULL && alteration->count > 0)
-		state_journal_mark(alteration->engine->journal, &alteration->item,
+	if (alteration->lockfiles->engine->journal != NULL && alteration->count > 0)
+		state_journal_mark(alteration->lockfiles->engine->journal, &alteration->item,
 				   &alteration_kind);
 }
 
-void lockfiles_mark_all(struct engine *engine)
+void lockfiles_mark_all(void *context)
 {
+	struct lockfiles *lockfiles = context;
 	struct lockfile *file;
 	struct alteration *alteration;
 
-	for (file = engine->lockfiles; file != NULL; file = file->hh.next)
+	for (file = lockfiles->files; file != NULL; file = file->hh.next)
 		lockfile_mark(file);
-	DL_FOREACH (engine->alterations, alteration) {
+	DL_FOREACH (lockfiles->alterations, alteration) {
 		alteration_mark(alteration);
 	}
 }

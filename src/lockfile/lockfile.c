@@ -8,10 +8,9 @@
 
 #include "base/log.h"
 #include "claim/file_path.h"
-#include "engine/alteration.h"
-#include "engine/decisions.h"
 #include "engine/outbox.h"
 #include "engine/save.h"
+#include "lockfile/alteration.h"
 
 static size_t line_bytes(const char *text)
 {
@@ -27,21 +26,21 @@ bool lockfile_has_line(const void *text, size_t bytes, const char *line)
 	       (bytes == line_length || start[line_length] == '\n' || start[line_length] == '\0');
 }
 
-struct lockfile *lockfile_find(const struct engine *engine, const char *path)
+struct lockfile *lockfile_find(const struct lockfiles *lockfiles, const char *path)
 {
 	struct lockfile *file;
-	HASH_FIND_STR(engine->lockfiles, path, file);
+	HASH_FIND_STR(lockfiles->files, path, file);
 	return file;
 }
 
-struct lockfile *lockfile_create(struct engine *engine, const char *path, const char *text)
+struct lockfile *lockfile_create(struct lockfiles *lockfiles, const char *path, const char *text)
 {
 	size_t path_bytes = strlen(path) + 1, bytes = line_bytes(text);
 	struct lockfile *file = calloc(1, sizeof(*file) + path_bytes + bytes + 1);
 
 	if (file == NULL)
 		return NULL;
-	file->engine = engine;
+	file->lockfiles = lockfiles;
 	file->seen_ms = INT64_MIN;
 	memcpy(file->path, path, path_bytes);
 	file->line = file->path + path_bytes;
@@ -52,37 +51,44 @@ struct lockfile *lockfile_create(struct engine *engine, const char *path, const 
 /* Nobody waits for its watch any more. */
 static void leave_watch(struct lockfile *file)
 {
-	struct engine *engine = file->engine;
+	struct lockfiles *lockfiles = file->lockfiles;
 
-	timers_clear(&engine->watch_timers, &file->timer);
+	timers_clear(&lockfiles->watch_timers, &file->timer);
 	if (file->is_unwatched)
-		DL_DELETE(engine->unwatched, file);
+		DL_DELETE(lockfiles->unwatched, file);
 	file->is_unwatched = false;
 	file_ask_forget(&file->watch);
 }
 
 bool lockfile_add(struct lockfile *file)
 {
-	struct engine *engine = file->engine;
+	struct lockfiles *lockfiles = file->lockfiles;
 
-	if (timers_reserve(&engine->watch_timers, HASH_COUNT(engine->lockfiles) + 1) < 0)
+	if (timers_reserve(&lockfiles->watch_timers, HASH_COUNT(lockfiles->files) + 1) < 0)
 		return false;
-	HASH_ADD_STR(engine->lockfiles, path, file);
+	HASH_ADD_STR(lockfiles->files, path, file);
 	if (file->hh.tbl == NULL)
 		return false;
-	file->serial = ++engine->issued.serials;
+	lockfiles->engine->tenant.held++;
+	file->serial = ++lockfiles->engine->issued.serials;
 	lockfile_mark(file);
 	return true;
+}
+
+void lockfile_take_out(struct lockfile *file)
+{
+	HASH_DEL(file->lockfiles->files, file);
+	file->hh.tbl = NULL;
+	file->lockfiles->engine->tenant.held--;
+	engine_unmark(file->lockfiles->engine, &file->item);
 }
 
 void lockfile_free(struct lockfile *file)
 {
 	if (file == NULL)
 		return;
-	if (file->hh.tbl != NULL) {
-		HASH_DEL(file->engine->lockfiles, file);
-		engine_unmark(file->engine, &file->item);
-	}
+	if (file->hh.tbl != NULL)
+		lockfile_take_out(file);
 	leave_watch(file);
 	file_ask_forget(&file->ask);
 	free(file);
@@ -90,50 +96,48 @@ void lockfile_free(struct lockfile *file)
 
 void lockfile_end(struct lockfile *file, enum lockfile_end why)
 {
-	struct engine *engine = file->engine;
+	struct lockfiles *lockfiles = file->lockfiles;
 
 	/* Who was to change it waits for nothing any more. */
-	if (lockfile_is_busy(engine, file->path) && !lockfile_is_in_flux(engine, file->path))
-		engine->turns_changed = true;
-	HASH_DEL(engine->lockfiles, file);
-	engine_unmark(engine, &file->item);
+	if (lockfile_is_busy(lockfiles, file->path) && !lockfile_is_in_flux(lockfiles, file->path))
+		lockfiles->turns_changed = true;
+	lockfile_take_out(file);
 	leave_watch(file);
 	file_ask_forget(&file->ask);
-	file->end = why;
-	decisions_add_end(engine, file);
+	news_gone(file, why);
 }
 
 /* Turns */
 
-static struct turn *find_turn(const struct engine *engine, const char *path)
+static struct turn *find_turn(const struct lockfiles *lockfiles, const char *path)
 {
 	struct turn *turn;
-	HASH_FIND_STR(engine->turns, path, turn);
+	HASH_FIND_STR(lockfiles->turns, path, turn);
 	return turn;
 }
 
-bool lockfile_is_busy(const struct engine *engine, const char *path)
+bool lockfile_is_busy(const struct lockfiles *lockfiles, const char *path)
 {
-	return find_turn(engine, path) != NULL;
+	return find_turn(lockfiles, path) != NULL;
 }
 
-bool lockfile_is_in_flux(const struct engine *engine, const char *path)
+bool lockfile_is_in_flux(const struct lockfiles *lockfiles, const char *path)
 {
-	const struct turn *turn = find_turn(engine, path);
+	const struct turn *turn = find_turn(lockfiles, path);
 	return turn != NULL && turn->steps->alteration->state != ALTERATION_WANTED;
 }
 
 int step_queue(struct alteration_step *step, const char *path)
 {
-	struct engine *engine = step->alteration->engine;
-	struct turn *turn = find_turn(engine, path);
+	struct lockfiles *lockfiles = step->alteration->lockfiles;
+	struct turn *turn = find_turn(lockfiles, path);
 
 	if (turn == NULL) {
 		turn = calloc(1, sizeof(*turn) + strlen(path) + 1);
 		if (turn == NULL)
 			return -ENOMEM;
 		strcpy(turn->path, path);
-		HASH_ADD_STR(engine->turns, path, turn);
+		HASH_ADD_STR(lockfiles->turns, path, turn);
 		if (turn->hh.tbl == NULL) {
 			free(turn);
 			return -ENOMEM;
@@ -154,7 +158,7 @@ void step_leave(struct alteration_step *step)
 	step->turn = NULL;
 	if (turn->steps != NULL)
 		return;
-	HASH_DEL(step->alteration->engine->turns, turn);
+	HASH_DEL(step->alteration->lockfiles->turns, turn);
 	free(turn);
 }
 
@@ -176,7 +180,16 @@ static void copy_step(struct store_step *copy, const struct store_step *step, ch
 	*at = stpcpy(*at, step->text) + 1;
 }
 
-struct file_ask *file_ask_send(struct engine *engine, enum file_ask_kind kind, void *asker,
+static enum errand_kind errand_of(enum file_ask_kind kind)
+{
+	if (kind == ASK_ALTER || kind == ASK_SYNC)
+		return ERRAND_ALTER;
+	if (kind == ASK_LIST)
+		return ERRAND_LIST;
+	return kind == ASK_WATCH ? ERRAND_WATCH : ERRAND_READ;
+}
+
+struct file_ask *file_ask_send(struct lockfiles *lockfiles, enum file_ask_kind kind, void *asker,
 			       const struct store_step *steps, size_t count)
 {
 	size_t bytes = sizeof(struct file_ask) + count * sizeof(*steps);
@@ -191,33 +204,34 @@ struct file_ask *file_ask_send(struct engine *engine, enum file_ask_kind kind, v
 	for (size_t i = 0; i < count; i++)
 		copy_step(&ask->steps[i], &steps[i], &at);
 	if (kind == ASK_ALTER || kind == ASK_SYNC)
-		ask->change.done = engine->file_answers->changed;
+		ask->errand.change.done = lockfiles->answers->changed;
 	else if (kind == ASK_LIST)
-		ask->files.done = engine->file_answers->listed;
+		ask->errand.files.done = lockfiles->answers->listed;
 	else
-		ask->read.done = engine->file_answers->read;
-	ask->watcher.of_file = true;
-	ask->engine = engine;
+		ask->errand.read.done = lockfiles->answers->read;
+	ask->lockfiles = lockfiles;
 	ask->kind = kind;
 	ask->asker = asker;
-	ask->sent_ms = engine->now_ms;
-	ask->serial = engine->issued.serials;
-	ask->count = count;
-	DL_APPEND(engine->file_asks, ask);
-	outbox_ask_file(ask);
+	ask->sent_ms = lockfiles->engine->now_ms;
+	ask->serial = lockfiles->engine->issued.serials;
+	ask->errand.kind = errand_of(kind);
+	ask->errand.steps = ask->steps;
+	ask->errand.count = count;
+	DL_APPEND(lockfiles->asks, ask);
+	outbox_run(lockfiles->engine, &ask->errand);
 	return ask;
 }
 
-struct file_ask *file_ask_path(struct engine *engine, enum file_ask_kind kind, void *asker,
+struct file_ask *file_ask_path(struct lockfiles *lockfiles, enum file_ask_kind kind, void *asker,
 			       const char *path)
 {
 	const struct store_step step = {.path = path};
-	return file_ask_send(engine, kind, asker, &step, 1);
+	return file_ask_send(lockfiles, kind, asker, &step, 1);
 }
 
 void file_ask_free(struct file_ask *ask)
 {
-	DL_DELETE(ask->engine->file_asks, ask);
+	DL_DELETE(ask->lockfiles->asks, ask);
 	free(ask);
 }
 
@@ -231,18 +245,36 @@ void file_ask_forget(struct file_ask **ask)
 bool lockfile_look(struct lockfile *file)
 {
 	if (file->ask == NULL)
-		file->ask = file_ask_path(file->engine, ASK_MISSED, file, file->path);
+		file->ask = file_ask_path(file->lockfiles, ASK_MISSED, file, file->path);
 	return file->ask != NULL;
 }
 
 /* One that is about to be altered may be gone by that. */
-bool lockfile_missed(struct engine *engine, const char *path)
+bool lockfiles_missed(void *context, const char *path)
 {
-	struct lockfile *file = lockfile_find(engine, path);
+	struct lockfiles *lockfiles = context;
+	struct lockfile *file = lockfile_find(lockfiles, path);
 
 	if (file == NULL)
 		return false;
-	if (!lockfile_is_busy(engine, path))
+	if (!lockfile_is_busy(lockfiles, path))
 		lockfile_look(file);
+	return true;
+}
+
+/* But for those that are about to be altered. */
+bool lockfiles_show(void *context, uint32_t round, tenant_show *show, void *to)
+{
+	const struct lockfiles *lockfiles = context;
+	struct lockfile *file;
+
+	for (file = lockfiles->files; file != NULL; file = file->hh.next) {
+		if (file->proof_round == round || file->ask != NULL ||
+		    lockfile_is_busy(lockfiles, file->path))
+			continue;
+		if (!show(to, file->path))
+			return false;
+		file->proof_round = round;
+	}
 	return true;
 }

@@ -4,8 +4,8 @@
  * tells that at once where there is a watch. Most lock files do not live for long, and are not
  * watched: a watch is one more request to the store, once.
  *
- *   young     in engine->watch_timers: it was made a moment ago, or its watch has failed
- *   unwatched in engine->unwatched: until there is a connection, and not too many are sent
+ *   young     in lockfiles->watch_timers: it was made a moment ago, or its watch has failed
+ *   unwatched in lockfiles->unwatched: until there is a connection, and not too many are sent
  *   asked     file->watch: watch() of the store is called
  *   watched   file->watched: it has shown the file, and nothing else since
  *
@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/alteration.h"
 #include "engine/lock.h"
+#include "lockfile/alteration.h"
 
 /* How old a file has to be. */
 enum { WATCH_AFTER_MS = 100 };
@@ -32,80 +32,82 @@ enum { SENT_MAX = 256 };
 
 void lockfile_note_seen(struct lockfile *file)
 {
-	file->seen_ms = file->engine->now_ms;
+	file->seen_ms = file->lockfiles->engine->now_ms;
 }
 
 bool lockfile_is_known(const struct lockfile *file)
 {
-	return (file->watched && file->engine->session.state == STORE_CONNECTED) ||
-	       (file->seen_ms != INT64_MIN && file->engine->now_ms - file->seen_ms < KNOWN_MS);
+	return (file->watched && file->lockfiles->engine->session.state == STORE_CONNECTED) ||
+	       (file->seen_ms != INT64_MIN &&
+		file->lockfiles->engine->now_ms - file->seen_ms < KNOWN_MS);
 }
 
 void lockfile_watch_later(struct lockfile *file)
 {
-	timers_set(&file->engine->watch_timers, &file->timer,
-		   file->engine->now_ms + WATCH_AFTER_MS);
+	timers_set(&file->lockfiles->watch_timers, &file->timer,
+		   file->lockfiles->engine->now_ms + WATCH_AFTER_MS);
 }
 
 void lockfile_watch_soon(struct lockfile *file)
 {
-	timers_set(&file->engine->watch_timers, &file->timer, 0);
+	timers_set(&file->lockfiles->watch_timers, &file->timer, 0);
 }
 
 /* Returns false if there is no memory. */
 static bool send_watch(struct lockfile *file)
 {
-	file->watch = file_ask_path(file->engine, ASK_WATCH, file, file->path);
+	file->watch = file_ask_path(file->lockfiles, ASK_WATCH, file, file->path);
 	return file->watch != NULL;
 }
 
-void lockfiles_watch(struct engine *engine)
+void lockfiles_watch(struct lockfiles *lockfiles)
 {
 	struct lockfile *file;
 
-	while ((file = engine->unwatched) != NULL && engine->session.state == STORE_CONNECTED &&
-	       engine->watches_sent < SENT_MAX) {
-		DL_DELETE(engine->unwatched, file);
+	while ((file = lockfiles->unwatched) != NULL &&
+	       lockfiles->engine->session.state == STORE_CONNECTED &&
+	       lockfiles->watches_sent < SENT_MAX) {
+		DL_DELETE(lockfiles->unwatched, file);
 		file->is_unwatched = false;
 		if (send_watch(file))
-			engine->watches_sent++;
+			lockfiles->watches_sent++;
 		else
 			lockfile_watch_later(file);
 	}
 }
 
-void lockfiles_grow_up(struct engine *engine)
+void lockfiles_grow_up(struct lockfiles *lockfiles)
 {
 	struct timer *timer;
 
-	while ((timer = timers_first(&engine->watch_timers)) != NULL &&
-	       timer->due_ms <= engine->now_ms) {
+	while ((timer = timers_first(&lockfiles->watch_timers)) != NULL &&
+	       timer->due_ms <= lockfiles->engine->now_ms) {
 		struct lockfile *file =
 			(struct lockfile *)((char *)timer - offsetof(struct lockfile, timer));
-		timers_clear(&engine->watch_timers, timer);
-		DL_APPEND(engine->unwatched, file);
+		timers_clear(&lockfiles->watch_timers, timer);
+		DL_APPEND(lockfiles->unwatched, file);
 		file->is_unwatched = true;
 	}
-	lockfiles_watch(engine);
+	lockfiles_watch(lockfiles);
 }
 
 /* The first answer to it has come. */
 static void note_answered(struct file_ask *ask)
 {
-	struct engine *engine = ask->engine;
+	struct lockfiles *lockfiles = ask->lockfiles;
 
 	if (ask->answered)
 		return;
 	ask->answered = true;
-	engine->watches_sent--;
-	lockfiles_watch(engine);
+	lockfiles->watches_sent--;
+	lockfiles_watch(lockfiles);
 }
 
 /* It is not there. One that is about to be altered may be gone by that: then it is looked for
  * later. Takes the file, or not. */
 static void note_gone(struct lockfile *file)
 {
-	if (!lockfile_is_in_flux(file->engine, file->path)) {
+	if (!lockfile_is_in_flux(file->lockfiles, file->path)) {
 		lockfile_end(file, LOCKFILE_TAKEN);
 		return;
 	}
