@@ -28,7 +28,7 @@ void escape_format(char *to, size_t to_bytes, const char *from)
 
 void escape_write(FILE *out, const char *from)
 {
-	char escaped[3];
+	char escaped[] = "%XX";
 
 	for (; *from != '\0'; from++) {
 		if (escape_is_plain((unsigned char)*from))
