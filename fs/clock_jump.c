@@ -20,7 +20,7 @@ enum { LEAST_MS = 10 };
 
 static int64_t read_ahead_ms(void)
 {
-	return clock_wall_ms() - clock_now_ms();
+	return clock_wall_ms() - clock_boot_ms();
 }
 
 int clock_jump_init(struct clock_jump *jump)

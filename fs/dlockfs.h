@@ -39,6 +39,10 @@
  * end until then has to stop using what the lock protects, even if the descriptor does not report a
  * loss: the daemon hangs.
  *
+ * The daemon's own clock is not slewed, but CLOCK_BOOTTIME may be (adjtimex(2)): a program that
+ * waits until then may be late by as much of the time that was left, by a tenth at most. So it
+ * should ask again before that, or count what is left by CLOCK_MONOTONIC_RAW.
+ *
  * The answer comes from the daemon's memory. Fails as DLOCKFS_IOC_TOKEN, but for EACCES. */
 #define DLOCKFS_IOC_LEASE _IOR(0xDF, 4, int64_t)
 

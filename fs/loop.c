@@ -312,6 +312,8 @@ static void set_alarm(struct loop *loop)
 	int64_t locks_ms = shards_deadline(&filesystem->shards);
 	int64_t names_ms = serving_deadline(filesystem);
 	int64_t due_ms = locks_ms < names_ms ? locks_ms : names_ms;
+	int64_t now_ms = clock_now_ms();
+	int64_t left_ms = shards_lease_left(&filesystem->shards, now_ms);
 
 	if (watchdog_deadline(&loop->watchdog) < due_ms)
 		due_ms = watchdog_deadline(&loop->watchdog);
@@ -320,6 +322,8 @@ static void set_alarm(struct loop *loop)
 	if (keeping_deadline(loop->keeping) < due_ms)
 		due_ms = keeping_deadline(loop->keeping);
 	due_ms = loop->stop_ms < due_ms ? loop->stop_ms : due_ms;
+	if (left_ms != INT64_MAX && clock_look_ms(now_ms + left_ms, now_ms) < due_ms)
+		due_ms = clock_look_ms(now_ms + left_ms, now_ms);
 	alarm_set(&loop->alarm, loop->has_lines ? 0 : due_ms);
 }
 

@@ -451,7 +451,7 @@ static int run(struct daemon *daemon)
 	if (has_failed(daemon, error, what, why))
 		goto cleanup;
 	what = "opening the store";
-	error = shards_open(&daemon->config, &serving_engine_events, daemon->takeover.former,
+	error = shards_open(&daemon->config, &serving_events, daemon->takeover.former,
 			    &daemon->shards);
 	if (has_failed(daemon, error, what, why))
 		goto cleanup;

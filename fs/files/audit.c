@@ -214,27 +214,20 @@ static bool note_grant(struct handle *handle, const struct audit_note *note)
 	return true;
 }
 
-void audit_decided(const struct parked *parked, int result)
+void audit_decided(struct handle *handle, const struct audit_call *call, int result)
 {
-	static const enum lock_kind kinds[] = {
-		[PARKED_FLOCK] = LOCK_KIND_FLOCK,
-		[PARKED_OPEN] = LOCK_KIND_OPEN,
-		[PARKED_RECORD] = LOCK_KIND_RECORD,
-	};
-	struct handle *handle = parked->handle;
-	struct fuse_lk_in lock;
+	const struct fuse_lk_in *lock = call->lock;
+	bool is_record = call->kind == LOCK_KIND_RECORD;
 	struct line line;
 
-	if (!audit_is_on(handle->filesystem) || parked->kind > PARKED_RECORD ||
-	    parked->waiting.req == NULL)
+	if (!audit_is_on(handle->filesystem))
 		return;
-	struct audit_note note = note_caller(parked->waiting.req, kinds[parked->kind]);
-	bool has_lock = parked_read_lock(parked, &lock);
-	if (has_lock)
-		note.mode = lock.lk.type == F_RDLCK ? CLAIM_SHARED : CLAIM_EXCLUSIVE;
+	struct audit_note note = note_caller(call->req, call->kind);
+	if (lock != NULL)
+		note.mode = lock->lk.type == F_RDLCK ? CLAIM_SHARED : CLAIM_EXCLUSIVE;
 	note.handle = handle->number;
-	if (parked->kind == PARKED_RECORD)
-		note.owner = lock.owner;
+	if (lock != NULL && is_record)
+		note.owner = lock->owner;
 	note.since_us = histogram_now_us();
 	if (result == 0 && !note_grant(handle, &note))
 		return;
@@ -243,10 +236,10 @@ void audit_decided(const struct parked *parked, int result)
 	begin(&line, result == 0 ? "granted" : "refused");
 	add(&line, "kind", "KIND", "%s", kind_words[note.kind]);
 	add_mode(&line, &note);
-	if (has_lock && parked->kind == PARKED_RECORD)
-		add_span(&line, span_of(&lock.lk));
+	if (lock != NULL && is_record)
+		add_span(&line, span_of(&lock->lk));
 	add_holder(&line, handle->filesystem, &note);
-	add_seconds(&line, "waited", "WAITED", note.since_us - parked->since_us);
+	add_seconds(&line, "waited", "WAITED", note.since_us - call->since_us);
 	if (result != 0)
 		add(&line, "error", "ERROR", "%s", error_word(result));
 	end(&line, handle->inode->path);

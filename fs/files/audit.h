@@ -14,16 +14,22 @@
 #include <fuse_lowlevel.h>
 
 #include "files/filesystem.h"
-#include "files/parked.h"
 
 static inline bool audit_is_on(const struct filesystem *filesystem)
 {
 	return filesystem->config->audit;
 }
 
-/* The call of a parked request is decided, 0 or -errno. To be called before the answer, which ends
- * the request. */
-void audit_decided(const struct parked *parked, int result);
+/* A call for a lock through an open file. */
+struct audit_call {
+	fuse_req_t req;
+	enum lock_kind kind;
+	const struct fuse_lk_in *lock; /* of flock(2) and fcntl(2); NULL: it is not known */
+	int64_t since_us;	       /* the request, as histogram_now_us() */
+};
+
+/* The call is decided, 0 or -errno. To be called before the answer, which ends the request. */
+void audit_decided(struct handle *handle, const struct audit_call *call, int result);
 
 /* A call for a lock was refused without being parked; likewise. */
 void audit_refused(fuse_req_t req, const char *path, enum lock_kind kind, int error);

@@ -57,7 +57,7 @@ struct filesystem {
 	struct user_writes writes;
 	struct requests requests;
 	struct takeover *takeover;    /* while all this is restored */
-	int64_t now_ms;		      /* CLOCK_BOOTTIME */
+	int64_t now_ms;		      /* clock_now_ms() */
 	bool calls_are_seen;	      /* the kernel tells which call a thread waits in */
 	bool exclusive_open_waits;    /* the kernel asks for attributes between CREATE and open(2)'s
 					 return */

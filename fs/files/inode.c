@@ -471,7 +471,7 @@ static struct inode *make_restored(struct filesystem *filesystem, const char *pa
 		return NULL;
 	}
 	filesystem->inodes.last_node = node - 1; /* the next inode gets the number after this */
-	uid_t maker = (uid_t)state_find_unsigned(in, "maker", UINT32_MAX);
+	uid_t maker = (uid_t)state_get_unsigned(in, "maker", UINT32_MAX);
 	if (create(filesystem, strdup(path), mode, maker, 0, &inode) != 0)
 		state_starve(in);
 	return inode;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Names in directories of `style = file`: lock files that outlive close, also directories and
- * symbolic links. Such a name exists for all hosts or for none (engine/lockfile.h). That one is
+ * symbolic links. Such a name exists for all hosts or for none (lockfile/lockfiles.h). That one is
  * there which this host has made is known here until it is gone; another host's is asked for again
  * by each request, and so is the content of both, of which this is what the store said last.
  *

@@ -5,9 +5,9 @@
 #ifndef DLOCKFS_FILES_LASTING_NAME_H
 #define DLOCKFS_FILES_LASTING_NAME_H
 
-#include "engine/lockfile.h"
 #include "files/inode.h"
 #include "files/lasting_text.h"
+#include "lockfile/lockfiles.h"
 
 /* Makes an inode for a name that is to be made in the directory: the inode gets the name by
  * lasting_appear(), or is freed by inode_detach(). Of the mode it gets LASTING_MODE_BITS. On the

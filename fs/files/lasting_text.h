@@ -13,7 +13,7 @@
  * if it is another one than that. A content of more than LASTING_LINE_BYTES_MAX bytes has their
  * number as `bytes` instead of `text`, and is what follows the lines, in the form of base/cobs.h:
  * whatever it is, the servers keep little more than it has. What is made twice, because a request
- * is handled again by another process, differs in the id alone: engine/lockfile.h relies on that.
+ * is handled again by another process, differs in the id alone: lockfile/lockfiles.h relies on that.
  * Text that is not in this form, as of other clients, is a file's content as it is.
  *
  * Loop thread only; nothing here blocks.

@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/lockfile.h"
 #include "files/filesystem.h"
 #include "files/handle.h"
+#include "lockfile/lockfiles.h"
 
 static const char *const kind_names[METRICS_KINDS] = {
 	[LOCK_KIND_OPEN] = "open",
@@ -249,7 +249,7 @@ static uint64_t count_locks(const struct shard *shard)
 
 static uint64_t count_files(const struct shard *shard)
 {
-	return engine_files_count(shard->engine);
+	return lockfiles_count(shard->lockfiles);
 }
 
 static void count_one_worn(void *context, const struct engine_worn *worn)

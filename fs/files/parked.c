@@ -102,19 +102,47 @@ static bool is_proof(const struct parked *parked)
 	return parked->kind == PARKED_FSYNC || parked->kind == PARKED_TOKEN;
 }
 
+static const enum lock_kind lock_kinds[] = {
+	[PARKED_FLOCK] = LOCK_KIND_FLOCK,
+	[PARKED_OPEN] = LOCK_KIND_OPEN,
+	[PARKED_RECORD] = LOCK_KIND_RECORD,
+};
+
 /* A call that asks for a lock has ended. */
 static void count(const struct parked *parked)
 {
-	static const enum lock_kind kinds[] = {
-		[PARKED_FLOCK] = LOCK_KIND_FLOCK,
-		[PARKED_OPEN] = LOCK_KIND_OPEN,
-		[PARKED_RECORD] = LOCK_KIND_RECORD,
-	};
 	if (parked->kind <= PARKED_RECORD)
 		metrics_count_acquisition(&parked->handle->inode->shard->metrics,
-					  kinds[parked->kind],
+					  lock_kinds[parked->kind],
 					  parked->decided ? parked->result : -EINTR,
 					  histogram_now_us() - parked->since_us);
+}
+
+/* What the request of flock(2) or fcntl(2) says of the lock: `owner` is the kernel's lock owner,
+ * `lk.pid` the caller of fcntl(2). Returns false, with zeros, if no such request was kept. */
+static bool read_lock(const struct parked *parked, struct fuse_lk_in *ret)
+{
+	bool is_lock = parked->kind != PARKED_OPEN && parked->request_bytes == PARKED_REQUEST_BYTES;
+
+	*ret = (struct fuse_lk_in){0};
+	if (is_lock)
+		memcpy(ret, parked->request + sizeof(struct fuse_in_header), sizeof(*ret));
+	return is_lock;
+}
+
+/* The call is decided, and about to be answered. */
+static void tell_audit(const struct parked *parked, int result)
+{
+	struct fuse_lk_in lock;
+	bool has_lock = read_lock(parked, &lock);
+
+	if (parked->kind > PARKED_RECORD || parked->waiting.req == NULL)
+		return;
+	const struct audit_call call = {.req = parked->waiting.req,
+					.kind = lock_kinds[parked->kind],
+					.lock = has_lock ? &lock : NULL,
+					.since_us = parked->since_us};
+	audit_decided(parked->handle, &call, result);
 }
 
 void parked_free(struct parked *parked)
@@ -199,7 +227,7 @@ static void conclude(struct parked *parked, int result)
 void parked_interrupt(struct parked *parked, fuse_req_t req)
 {
 	take_back(parked);
-	audit_decided(parked, -EINTR);
+	tell_audit(parked, -EINTR);
 	fuse_reply_err(req, EINTR);
 	/* Whoever else asks was not interrupted: stat(2) looks again, and open(2) begins anew. */
 	conclude(parked, is_foreign(parked) ? -ESTALE : -EINTR);
@@ -227,7 +255,7 @@ static void refuse(struct waiting *waiting, int error)
 
 	take_back(parked);
 	if (!parked->decided) {
-		audit_decided(parked, error);
+		tell_audit(parked, error);
 		parked->result = error;
 	}
 	parked->decided = true;
@@ -418,12 +446,12 @@ void parked_decide(struct parked *parked, int result)
 		return;
 	if (result == 0 && parked->kind == PARKED_RECORD) {
 		struct fuse_lk_in lock;
-		parked_read_lock(parked, &lock);
+		read_lock(parked, &lock);
 		holder_take_range(handle, lock.owner, (pid_t)lock.lk.pid);
 	} else if (result == 0) {
 		holder_take_file(handle, fuse_req_ctx(parked->waiting.req)->pid);
 	}
-	audit_decided(parked, result);
+	tell_audit(parked, result);
 	answer(parked, result);
 	conclude(parked, result);
 }

@@ -90,18 +90,6 @@ bool parked_hold(struct parked *parked, fuse_req_t req);
 /* Whether the request was parked in another process. If so, it is parked again, or answered. */
 bool parked_resume(struct handle *handle, fuse_req_t req);
 
-/* What the request of flock(2) or fcntl(2) says of the lock: `owner` is the kernel's lock owner,
- * `lk.pid` the caller of fcntl(2). Returns false, with zeros, if no such request was kept. */
-static inline bool parked_read_lock(const struct parked *parked, struct fuse_lk_in *ret)
-{
-	bool is_lock = parked->kind != PARKED_OPEN && parked->request_bytes == PARKED_REQUEST_BYTES;
-
-	*ret = (struct fuse_lk_in){0};
-	if (is_lock)
-		memcpy(ret, parked->request + sizeof(struct fuse_in_header), sizeof(*ret));
-	return is_lock;
-}
-
 /* Writes the parked request. */
 void parked_save(const struct parked *parked, FILE *out);
 

@@ -56,14 +56,17 @@ static void plan_sweep(struct shard *shard, const struct config *config)
 		shard->sweep_ms = sweeps ? INT64_MAX : 0;
 }
 
-static int open_engine(struct shard *shard, const struct engine_events *events)
+static int open_engine(struct shard *shard, const struct shard_events *events)
 {
 	uint64_t seed;
 
 	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
 		return -errno;
-	shard->engine = engine_create(events, shard, seed);
-	return shard->engine != NULL ? 0 : -ENOMEM;
+	shard->engine = engine_create(events->engine, shard, seed);
+	if (shard->engine == NULL)
+		return -ENOMEM;
+	shard->lockfiles = lockfiles_create(shard->engine, events->lockfiles, shard);
+	return shard->lockfiles != NULL ? 0 : -ENOMEM;
 }
 
 static int open_store(struct shard *shard, const struct config *config, size_t index,
@@ -88,7 +91,7 @@ static int open_store(struct shard *shard, const struct config *config, size_t i
 }
 
 static int open_shard(struct shard *shard, const struct config *config,
-		      const struct engine_events *events, size_t index,
+		      const struct shard_events *events, size_t index,
 		      const struct shard_former *former)
 {
 	const struct config_store *store = &config->stores[index];
@@ -120,7 +123,7 @@ static void trust_no_others(void)
 	setenv("SSL_CERT_DIR", "/dev/null", true);
 }
 
-int shards_open(const struct config *config, const struct engine_events *events,
+int shards_open(const struct config *config, const struct shard_events *events,
 		const struct shard_former *former, struct shards *ret)
 {
 	struct shards shards = {.list = calloc(config->store_count, sizeof(*shards.list))};
@@ -241,8 +244,9 @@ int64_t shards_lease_left(const struct shards *shards, int64_t now_ms)
 	for (size_t i = 0; i < shards->count; i++) {
 		int64_t timeout_ms;
 		int64_t end_ms = engine_held_lease(shards->list[i].engine, &timeout_ms);
-		if (end_ms != INT64_MAX && end_ms - now_ms < least_ms)
-			least_ms = end_ms > now_ms ? end_ms - now_ms : 0;
+		int64_t left_ms = end_ms > now_ms ? end_ms - now_ms : 0;
+		if (end_ms != INT64_MAX && left_ms < least_ms)
+			least_ms = left_ms;
 	}
 	return least_ms;
 }

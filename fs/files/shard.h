@@ -16,6 +16,7 @@
 #include "files/metrics.h"
 #include "files/questions.h"
 #include "journal/journal.h"
+#include "lockfile/lockfiles.h"
 #include "stores/statistics.h"
 #include "view/view.h"
 
@@ -36,6 +37,7 @@ struct shard {
 	const char *prefix;		    /* as in the configuration; "" for [store] */
 	char *label;			    /* in metrics: store="prefix"; "" for [store] */
 	struct engine *engine;
+	struct lockfiles *lockfiles; /* the engine's */
 	struct store *store;
 	unsigned abilities;		    /* STORE_HAS_..., of the store */
 	struct viewer *viewer;		    /* of the store; destroyed after the store */
@@ -44,7 +46,7 @@ struct shard {
 	struct questions proofs; /* of fsync(2) and the ioctl(2) for the token */
 	size_t fenced;		 /* how many open files are fenced */
 	struct view *sweep;	 /* the search for markers of lost holders; NULL: none runs */
-	int64_t sweep_ms; /* when the next search begins: CLOCK_BOOTTIME; INT64_MAX: never; 0: to be
+	int64_t sweep_ms; /* when the next search begins: clock_now_ms(); INT64_MAX: never; 0: to be
 			     set when the store is connected */
 	bool silent;	  /* a request in .dlockfs has waited for the store in vain, and no view was
 			     answered since, not even one that had been given up; */
@@ -60,11 +62,17 @@ struct shards {
 	size_t count;
 };
 
+/* What callers are told, with the shard as the context. */
+struct shard_events {
+	const struct engine_events *engine;
+	const struct lockfile_events *lockfiles;
+};
+
 /* Opens a shard for each store of the configuration; `former` has as many, or is NULL. The
- * configuration stays the caller's, as do the events, whose context is the shard. To be called
- * after the process went to the background and has mounted, with the signals of the loop blocked:
- * it starts threads. Returns 0 or -errno. */
-int shards_open(const struct config *config, const struct engine_events *events,
+ * configuration stays the caller's, as do the events. To be called after the process went to the
+ * background and has mounted, with the signals of the loop blocked: it starts threads. Returns 0 or
+ * -errno. */
+int shards_open(const struct config *config, const struct shard_events *events,
 		const struct shard_former *former, struct shards *ret);
 
 /* Whoever holds anything is told of its loss by the events of the engines, which send nothing to

@@ -283,7 +283,7 @@ static void restore_block(struct inode *inode, uid_t writer, struct state_reader
 
 void text_restore(struct inode *inode, struct state_reader *in)
 {
-	uid_t writer = inode->maker; /* of the state of a version that did not note it */
+	uid_t writer = inode->maker; /* of a text that takes no share */
 
 	if (state_has(in, "writer"))
 		writer = (uid_t)state_get_unsigned(in, "writer", UINT32_MAX);

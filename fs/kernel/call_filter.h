@@ -11,8 +11,8 @@
  * With the meson option unknown_calls=trapped, for tests, these others end the process, too, after
  * a line that names the call; without the line if SIGSYS is blocked, or after execve(2).
  *
- * Filters add up, and none can be taken away. A second call, also in a program that was executed,
- * finds the first filter and adds nothing.
+ * Filters add up, and none can be taken away. A second call of call_filter_set(), also in a program
+ * that was executed, finds the first filter and adds nothing.
  */
 #ifndef DLOCKFS_KERNEL_CALL_FILTER_H
 #define DLOCKFS_KERNEL_CALL_FILTER_H

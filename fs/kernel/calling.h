@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which system call a thread waits in. A LOOKUP does not say what it is for, and an exclusive open
+ * Which system call a thread waits in. A LOOKUP does not say what it is for. But an exclusive open
  * has to be told from the calls that only want to know whether a name is free; and where a name may
- * be gone on another host, these from those that go on with what they have found. Where it
- * is not known, a name in use may be hidden until it is opened again, and a call may cost a read
- * more (etc/doc/semantics.md): no lock is affected.
+ * be gone on another host, these have to be told from calls that go on with what they have found.
+ * Where the call is not known, a name in use may be hidden until it is opened again, and a call may
+ * cost a read more (etc/doc/semantics.md): no lock is affected.
  */
 #ifndef DLOCKFS_KERNEL_CALLING_H
 #define DLOCKFS_KERNEL_CALLING_H

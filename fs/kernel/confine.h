@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Takes from the process what it does not need once its mount is made: what the servers say is
- * parsed here, and whoever found a fault in that would have all that the process may do.
+ * Takes from the process the rights that it does not need once its mount is made. The process
+ * parses what servers say: an attacker who finds a fault there may do all that the process may do.
  *
  *   the user        root becomes another one, and a warden (kernel/warden.h) does for it what takes
  *                   root's rights; or it stays root, as the warden does
@@ -11,10 +11,10 @@
  *   system calls    a filter (kernel/call_filter.h)
  *
  * All of it is inherited by children and by programs that are executed, so also by the next version
- * of dlockfs that goes on in this process (restart/restart.h): that has to do with the filter of
- * the first one, which its rehearsal shows.
+ * of dlockfs that goes on in this process (restart/restart.h): the next version has to manage with
+ * the filter of the first one, which its rehearsal shows.
  *
- * Only for root. Whoever else mounts needs fusermount3, and its setuid bit, to unmount.
+ * Only for root. Other users need fusermount3, and its setuid bit, to unmount.
  */
 #ifndef DLOCKFS_KERNEL_CONFINE_H
 #define DLOCKFS_KERNEL_CONFINE_H
@@ -36,16 +36,17 @@ struct confine_user {
 	int group_count;
 };
 
-/* Looks the user of that name or number up, and its groups. Not while there is a mount that nobody
- * answers for: that may load libraries. Returns 0; -ENOENT: there is none. */
+/* Looks up the user of that name or number, and its groups. This may load libraries, so it must not
+ * be called while the mount is there and nobody answers its calls. Returns 0; -ENOENT: there is
+ * none. */
 int confine_find_user(const char *name, struct confine_user *ret);
 
 /* Whether this process may go on as another user: as root, with the capabilities for it. */
 bool confine_may_change_user(void);
 
-/* Goes on as that user, without any capability, with no_new_privs and a filter that has less than
- * the one above. By root, before there is a second thread. Returns 0; or -errno and one line in
- * `why`: then this process has to end. */
+/* Goes on as that user, without any capability, with no_new_privs and a filter that lets less pass
+ * than that of confine_self(). By root, before there is a second thread. Returns 0; or -errno and
+ * one line in `why`: then this process has to end. */
 int confine_to_user(const struct confine_user *user, char *why, size_t why_bytes);
 
 #endif

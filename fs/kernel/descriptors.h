@@ -19,10 +19,11 @@ bool descriptors_have(pid_t pid, uint64_t inode, size_t *looks);
 /* The same, as this process itself may see it. */
 bool descriptors_show(pid_t pid, uint64_t inode, size_t *looks);
 
-/* Whether the process has a file of a mount of that device open, wherever it is mounted, if it
- * still is: the minor number of one that has no disk, as those of FUSE. True also where it cannot
- * be told: this process may not see it, which takes CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH; the
- * first thread has ended; or there are more than DESCRIPTORS_LOOKS, as looking takes time. */
+/* Whether the process has a file of the file system with that device number open, wherever it is
+ * mounted, or no longer is. The number is the minor one, as of file systems without a disk, such as
+ * FUSE. True also where it cannot be told: this process may not see it, which takes CAP_SYS_PTRACE
+ * and CAP_DAC_READ_SEARCH; the first thread has ended; or it has more than DESCRIPTORS_LOOKS
+ * descriptors, because looking takes time. */
 #define DESCRIPTORS_LOOKS 16384
 bool descriptors_have_of(pid_t pid, unsigned int device);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The folder that is mounted upon, and that is seen again when the mount has gone. Whoever locks in
- * there excludes nobody on other hosts, so nobody is to be able to.
+ * The folder that is mounted upon, and that is seen again when the mount has gone. A lock in there
+ * excludes nobody on other hosts, so it is made impossible to lock there.
  *
  * To be used before the mount: afterwards the folder's path leads into the mount. The paths are
  * absolute, and without symbolic links, of which none is followed. Blocks.
@@ -32,8 +32,8 @@ struct folder_below {
  * Not if another mount is there (autofs). */
 void folder_below_begin(struct folder_below *folder, const char *path);
 
-/* The mount was made: what is not immutable loses the permission to write. Logs what is new. Else:
- * the folder is as it was. */
+/* `mounted`: the mount was made; a folder that is not immutable loses the permission to write, and
+ * what is new is logged. Else the folder is made as it was. */
 void folder_below_end(struct folder_below *folder, bool mounted);
 
 /* Makes the folder, in one that is there. Returns 0 or -errno. */

@@ -15,9 +15,9 @@
  * So the guard reads the state before a change or after it, never half of a change.
  *
  * A daemon that tells many holders may be late, and is not hung: at the deadline the guard signals
- * those of the store that have not been told, and it acts only if the daemon has told nobody for
- * as long as the store has patience. Each process is signalled by one of the two: by whoever takes
- * its entry first.
+ * those of the store that have not been told, and it acts only if the daemon has told nobody for as
+ * long as the store has patience. Each process is signalled by either the daemon or the guard: the
+ * one that takes its entry first.
  *
  * The guard also sends the signals that the daemon passes on: lease_board_pass().
  *
@@ -62,8 +62,8 @@ void lease_board_destroy(struct lease_board *board);
 int lease_board_memory(const struct lease_board *board);
 int lease_board_wake(const struct lease_board *board);
 
-/* When the holders of the store of that number ought to have been told, in milliseconds of
- * CLOCK_BOOTTIME; INT64_MAX: nothing is held. From then on the guard tells them, and it acts if the
+/* When the holders of the store of that number ought to have been told, by clock_now_ms();
+ * INT64_MAX: nothing is held. From then on the guard tells them, and it acts if the
  * daemon makes no progress for `patience_ms`. */
 void lease_board_set_deadline(struct lease_board *board, size_t store, int64_t deadline_ms,
 			      int64_t patience_ms);
@@ -100,9 +100,9 @@ enum lease_board_place {
 };
 unsigned lease_board_place(const struct lease_board *board);
 
-/* Another program is to go on, in the daemon's process or in another one, with a board of its own:
- * this guard watches until the guard of that program does. With `hands_over` false no program is to
- * go on after all. */
+/* Another program is to go on, in the daemon's process or in another one, with a board of its own.
+ * This guard watches until the guard of that program watches. With `hands_over` false no program is
+ * to go on after all. */
 void lease_board_hand_over(struct lease_board *board, bool hands_over);
 
 /* Every holder has been told, and the mount has ended: clears all. */
@@ -142,7 +142,7 @@ bool lease_board_is_handed_over(const struct lease_board *board);
 /* Whether another guard has opened the board since. */
 bool lease_board_has_successor(const struct lease_board *board);
 
-/* This guard ends: that one looks again, as this one may have been woken in its place. */
+/* This guard ends: the other one looks again, because this one may have been woken in its place. */
 void lease_board_leave(struct lease_board *board);
 
 /* Reads the process of an entry, from 1 on. Returns false if the entry is free;
@@ -151,11 +151,12 @@ bool lease_board_read(const struct lease_board *board, lease_board_entry entry,
 		      struct lease_board_process *ret);
 lease_board_entry lease_board_entries(const struct lease_board *board);
 
-/* The guard is about to signal the process of the entry. Returns false if it has done so, or if the
- * daemon has, or is about to; which does not count if it is `hung`. */
+/* The guard is about to signal the process of the entry. Returns false if the guard has done so
+ * already, or if the daemon has, or is about to. With `hung` only what the guard has done counts:
+ * the daemon may have stopped before it sent the signal. */
 bool lease_board_take(struct lease_board *board, lease_board_entry entry, bool hung);
 
-/* The same for what the daemon has passed on; how often it has, so far. */
+/* The same for what the daemon has passed on; and how often it has passed something on so far. */
 bool lease_board_take_passed(struct lease_board *board, lease_board_entry entry);
 uint64_t lease_board_passed(const struct lease_board *board);
 

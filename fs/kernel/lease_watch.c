@@ -152,7 +152,7 @@ enum lease_watch_verdict lease_watch_judge(struct lease_watch *watch)
 	if (look_ms <= now_ms)
 		return LEASE_WATCH_HUNG;
 	alarm_rang(&watch->alarm);
-	alarm_set(&watch->alarm, look_ms);
+	alarm_set(&watch->alarm, clock_look_ms(look_ms, now_ms));
 	return due.late ? LEASE_WATCH_LATE : LEASE_WATCH_WAITS;
 }
 

@@ -36,8 +36,8 @@ bool mount_point_is_alive(const char *path);
 /* Whether the topmost mount there is a dlockfs, alive or dead. */
 bool mount_point_is_ours(const char *path);
 
-/* Whether the mount stays though its connection has ended: it was aborted, not unmounted. Who
- * unmounts by force ends the connection first: waits a moment for that. */
+/* Whether the mount stays though its connection has ended: it was aborted, not unmounted. A forced
+ * unmount ends the connection first, so the function waits a moment for the unmount. */
 bool mount_point_is_left(const char *path);
 
 /* The device number of the topmost mount there, if that is a dlockfs: its name in fusectl. Does not
@@ -52,8 +52,8 @@ bool mount_point_has_option(const char *path, const char *option);
  * processes have it open. Returns 0 or -errno. */
 int mount_point_unmount(const char *path);
 
-/* The same if it is a dlockfs that has ended, and stays there: the end of a mount that is being
- * unmounted looks alike for a moment. Blocks for up to ten seconds. */
+/* The same, if it is a dlockfs that has ended and stays there. A mount that is being unmounted
+ * looks alike for a moment. Blocks for up to ten seconds. */
 void mount_point_unmount_dead(const char *path);
 
 #endif

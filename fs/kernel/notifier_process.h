@@ -57,11 +57,11 @@ struct notifier_process {
 
 /* Starts writer and guard: this program under other names. They have nothing open but their end of
  * the socket, the kernel's connection, the file of `journal` (-1: no other daemon goes on with the
- * mount), and the board (NULL: there is none). Nobody needs to wait for their end, but for that of
- * the child that forks them. Signals that the caller has blocked are blocked in all. Does not wait
- * until they run, as that may take an answer of the caller to the kernel; messages can be sent at
- * once. If they cannot begin, the socket ends. Returns 0 and *ret, for notifier_process_leave(); or
- * -errno.
+ * mount), and the board (NULL: there is none). The caller has to wait for the end of the child that
+ * forks them, not for theirs. Signals that the caller has blocked are blocked in all. Does not wait
+ * until they run, because that may take an answer of the caller to the kernel; messages can be sent
+ * at once. If they cannot begin, the socket ends. Returns 0 and *ret, for notifier_process_leave();
+ * or -errno.
  */
 int notifier_process_start(const struct notifier_mount *mount, int journal,
 			   const struct lease_board *board, struct notifier_process *ret);
@@ -81,7 +81,7 @@ int notifier_process_send(const struct notifier_process *process, const void *me
  * any case. */
 void notifier_process_take_back(const struct notifier_process *process);
 
-/* Who starts a guard, and what of its own the guard gets; -1: there is none. */
+/* The daemon that starts a guard, and what of its own the guard gets; -1: there is none. */
 struct notifier_daemon {
 	pid_t pid;
 	uint64_t start; /* process_start() */

@@ -23,17 +23,17 @@
  *
  * A warden may be stopped, or starve. So the loop waits for it for as long as it has said
  * (warden_hurry()) in all, and for a tenth of the time, answers that come at once left out; for
- * GUARD, OPEN and CHANNEL, which are rare, for WARDEN_PATIENCE_MS. Who asks for more, or asks a
- * warden that still owes an answer, gets -ETIMEDOUT at once, and goes on with what is right without
- * an answer:
+ * GUARD, OPEN and CHANNEL, which are rare, for WARDEN_PATIENCE_MS. A caller that asks for more, or
+ * asks a warden that still owes an answer, gets -ETIMEDOUT at once, and goes on with what is right
+ * without an answer:
  *
  *   CALL, HAS_FILE   what a process without root's rights would see
  *   SIGNAL           the guard sends it (lease_board_pass())
  *   GUARD            another one is asked for, a second later
  *   OPEN, CHANNEL    the file cannot be read, no program takes over: this one goes on as before
  *
- * Of a request that nobody waits for any more the warden does nothing. A warden that has ended is
- * not asked any more; only the next process that begins as root has another one.
+ * The warden does not carry out a request that nobody waits for any more. A warden that has ended
+ * is not asked any more; only the next process that begins as root has another one.
  *
  * Loop thread only, or before there is another one.
  */
@@ -105,8 +105,8 @@ void warden_dispatch(void);
 /* Whether there is a warden, or was one that has ended. */
 bool warden_is_set(void);
 
-/* How long the loop may wait from now on, at most WARDEN_PATIENCE_MS; 0: it does not run, and a
- * request waits for five seconds. */
+/* Sets how long the loop may wait for the warden from now on, at most WARDEN_PATIENCE_MS; 0: the
+ * loop does not run, and a request waits for five seconds. */
 void warden_hurry(int patience_ms);
 
 /* SILENT: it has owed an answer for a second. */

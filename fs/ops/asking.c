@@ -174,7 +174,7 @@ void asking_alter(struct asking *asking, const struct store_step *steps, size_t 
 	user_writes_add_bytes(asking->filesystem, asking->uid, count_bytes(steps, count));
 	asking->answers++; /* one more is to come */
 	asking->alter_error =
-		engine_alter(asking->shard->engine, steps, count, asking->limit_ms, asking);
+		lockfiles_alter(asking->shard->lockfiles, steps, count, asking->limit_ms, asking);
 	if (asking->alter_error != 0)
 		answered(asking);
 }
@@ -183,7 +183,7 @@ void asking_read(struct asking *asking, const char *path)
 {
 	asking->answers++;
 	asking->read_error =
-		engine_read_file(asking->shard->engine, path, asking->limit_ms, asking);
+		lockfiles_read(asking->shard->lockfiles, path, asking->limit_ms, asking);
 	if (asking->read_error != 0)
 		answered(asking);
 }
@@ -196,8 +196,8 @@ static void list(struct asking *asking, const char *top, const char *below)
 	asking->is_empty = true;
 	asking->is_deep = false;
 	asking->answers++;
-	asking->read_error = asking->below != NULL ? engine_list_files(asking->shard->engine, top,
-								       asking->limit_ms, asking)
+	asking->read_error = asking->below != NULL ? lockfiles_list(asking->shard->lockfiles, top,
+								    asking->limit_ms, asking)
 						   : -ENOMEM;
 	if (asking->read_error != 0)
 		answered(asking);

@@ -10,7 +10,7 @@
  * and open files may go: so it knows them by their nodes and numbers.
  *
  * Requests that wait are kept for the next process, which handles them again (kept_request.h): what
- * they were about to change is known to its engine (engine/lockfile.h).
+ * they were about to change is known to its engine (lockfile/lockfiles.h).
  *
  * Loop thread only.
  */
@@ -20,10 +20,10 @@
 #include <fuse_lowlevel.h>
 #include <stdbool.h>
 
-#include "engine/lockfile.h"
 #include "files/inode.h"
 #include "files/lasting_text.h"
 #include "files/waiting.h"
+#include "lockfile/lockfiles.h"
 
 /* How often something is tried again that another host changes at the same time. */
 #define ASKING_TRIES_MAX 8
@@ -108,7 +108,7 @@ int asking_errno(int error);
  * forgotten, has to be answered for the next process, too. */
 void asking_go_on(struct filesystem *filesystem);
 
-/* For struct engine_events. */
+/* For struct shard_events. */
 extern const struct lockfile_events asking_events;
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Names in directories of `style = file`: they are looked up, made, linked and removed in the
  * store. A name that this host has made it knows, as long as it would hear of a removal by another
- * host (engine_knows_file()): a lookup finds it without asking, if another request of the same call
+ * host (lockfiles_know()): a lookup finds it without asking, if another request of the same call
  * asks (files/looked.h). Any other one is read each time, and may be gone, or another one, the next
  * time. Loop thread only.
  */
@@ -33,7 +33,7 @@ bool lasting_is_ours(const struct inode *inode)
 bool lasting_stands(const struct inode *inode)
 {
 	return lasting_is_ours(inode) &&
-	       engine_knows_file(inode->shard->engine, inode->lasting->path);
+	       lockfiles_know(inode->shard->lockfiles, inode->lasting->path);
 }
 
 static struct inode *parent_of(const struct asking *asking)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "dlockfs.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
@@ -111,6 +112,8 @@ static void tell_lease(fuse_req_t req, const struct handle *handle)
 	int64_t timeout_ms;
 	int64_t end_ms = engine_held_lease(shard->engine, &timeout_ms);
 
+	if (end_ms != INT64_MAX)
+		end_ms = clock_boot_at_ns(end_ms) / 1000000;
 	if (engine_file_holds(handle->owner))
 		fuse_reply_ioctl(req, 0, &end_ms, sizeof(end_ms));
 	else

@@ -292,7 +292,7 @@ static void on_ranges(void *context, void *owner_cookie, ptrdiff_t more)
 		user_leave(&shard->filesystem->users, handle->user, USER_RANGES, (size_t)-more);
 }
 
-const struct engine_events serving_engine_events = {
+static const struct engine_events engine_events = {
 	.details_bytes = sizeof(struct claim_details),
 	.describe = describe,
 	.on_decided = on_decided,
@@ -306,8 +306,9 @@ const struct engine_events serving_engine_events = {
 	.on_released = on_released,
 	.may_hold = may_hold,
 	.on_ranges = on_ranges,
-	.files = &asking_events,
 };
+
+const struct shard_events serving_events = {&engine_events, &asking_events};
 
 const struct fuse_lowlevel_ops serving_ops = {
 	.init = op_init,

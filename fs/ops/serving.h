@@ -12,13 +12,14 @@
 
 struct config;
 struct filesystem;
+struct shard_events;
 struct shards;
 
 /* The handlers for fuse_session_new(); their userdata is the file system. */
 extern const struct fuse_lowlevel_ops serving_ops;
 
 /* The file system's handlers of the engines' events: for shards_open(). */
-extern const struct engine_events serving_engine_events;
+extern const struct shard_events serving_events;
 
 /* Makes the root. The configuration and the shards stay the caller's. Returns 0 or -errno. */
 int serving_init(struct filesystem *filesystem, const struct config *config,

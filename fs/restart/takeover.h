@@ -10,10 +10,10 @@
  * then: descriptors are void, and pidfds are opened anew (files/holder.h).
  *
  * The first line has two numbers: the format, which is raised with each key or line that is added,
- * removed or given another meaning (tests/system/sources/formats.txt lists them all), and the oldest format
- * that a program has to know to go on. So after a kill, without a rehearsal, a program of another
- * version never ignores a key that it would have to know, nor takes a missing one for zero. For a
- * key or line that is added:
+ * removed or given another meaning (tests/system/sources/formats.txt lists them all), and the
+ * oldest format that a program has to know to go on. So after a kill, without a rehearsal, a
+ * program of another version never ignores a key that it would have to know, nor takes a missing
+ * one for zero. For a key or line that is added:
  *
  *   a program that does not know it     TAKEOVER_FORMAT  TAKEOVER_READER  TAKEOVER_OLDEST
  *   is right all the same               raised           stays            stays

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The lines of the state (takeover.h) of the process and its stores, which come before the file
- * system, and of the numbers that it has given out. Both ways. Loop thread only, or before the loop begins.
+ * system, and of the numbers that it has given out. Both ways. Loop thread only, or before the loop
+ * begins.
  */
 #ifndef DLOCKFS_RESTART_TAKEOVER_PROCESS_H
 #define DLOCKFS_RESTART_TAKEOVER_PROCESS_H

@@ -8,7 +8,6 @@
 
 #include "base/escape.h"
 #include "base/printable.h"
-#include "engine/lockfile.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/user.h"
@@ -16,6 +15,7 @@
 #include "kernel/lease_board.h"
 #include "kernel/notifier.h"
 #include "kernel/warden.h"
+#include "lockfile/lockfiles.h"
 #include "status/status.h"
 
 static void write_text(FILE *out, const char *key, const char *text)
@@ -167,7 +167,7 @@ static void write_shard(const struct shard *shard, FILE *out)
 	write_session(shard, out);
 	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\nfiles=%zu\n",
 		counts.locks, counts.holders, counts.kept, counts.waiters, shard->fenced,
-		engine_files_count(shard->engine));
+		lockfiles_count(shard->lockfiles));
 	write_space(shard->store, out);
 	engine_each_worn(shard->engine, write_worn, out);
 }

@@ -85,7 +85,7 @@ struct status {
 	struct status_content *contents;
 	struct waiting *waits; /* wait.c */
 	struct turns *turns;   /* by user id: turn.c */
-	int64_t started_ms;    /* CLOCK_BOOTTIME */
+	int64_t started_ms;    /* clock_now_ms() */
 };
 
 /* Whether a node is of this tree. */

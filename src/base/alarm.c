@@ -5,6 +5,12 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
+/* The alarm is so much later than it should, in parts of the time until then: a rate that is wrong
+ * by as much as an oscillator's, which NTP corrects, does not wake anybody twice. */
+#define PARTS_LATER 2048
+
 int alarm_init(struct alarm *alarm)
 {
 	*alarm = ALARM_NONE;
@@ -22,14 +28,18 @@ void alarm_finish(struct alarm *alarm)
 void alarm_set(struct alarm *alarm, int64_t due_ms)
 {
 	struct itimerspec due = {0};
+	int64_t due_ns, left_ns;
 
 	if (due_ms == alarm->due_ms)
 		return;
 	alarm->due_ms = due_ms;
 	if (due_ms != INT64_MAX) {
+		due_ns = clock_boot_at_ns(due_ms);
+		left_ns = due_ns - clock_boot_ms() * 1000000;
+		if (left_ns > 0)
+			due_ns += left_ns / PARTS_LATER;
 		/* A past time fires at once; zero would mean never. */
-		due.it_value.tv_sec = due_ms > 0 ? due_ms / 1000 : 0;
-		due.it_value.tv_nsec = due_ms > 0 ? due_ms % 1000 * 1000000 : 1;
+		due.it_value = clock_time_of(due_ns > 0 ? due_ns : 1);
 	}
 	timerfd_settime(alarm->descriptor, TFD_TIMER_ABSTIME, &due, NULL);
 }

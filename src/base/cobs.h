@@ -3,7 +3,7 @@
  * Any bytes as bytes among which there is no NUL, so that they can be the end of a string:
  * Consistent Overhead Byte Stuffing (Cheshire and Baker, SIGCOMM 1997), without a NUL at its end.
  * Of each group of up to 254 bytes the first one says how many they are, and that a NUL follows,
- * unless it is 255. So it takes one byte in 254 more, and one, whatever the bytes are. Any thread.
+ * unless it is 255. So n bytes become at most n + n/254 + 1, whatever they are. Any thread.
  */
 #ifndef DLOCKFS_BASE_COBS_H
 #define DLOCKFS_BASE_COBS_H

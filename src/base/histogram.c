@@ -5,7 +5,8 @@
 #include "base/histogram.h"
 
 #include <inttypes.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 struct bound {
 	int64_t us;
@@ -26,9 +27,7 @@ static const struct bound bounds[HISTOGRAM_BOUNDS] = {
 
 int64_t histogram_now_us(void)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+	return clock_now_us();
 }
 
 void histogram_observe(struct histogram *histogram, int64_t duration_us)

@@ -20,7 +20,7 @@ struct histogram {
 	uint64_t sum_us;
 };
 
-/* Microseconds of CLOCK_BOOTTIME, which nobody sets and which counts while the host sleeps. */
+/* Microseconds of the clock of clock_now_ms(). */
 int64_t histogram_now_us(void);
 
 /* Constant time. A duration below zero counts as zero. */

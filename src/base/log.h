@@ -28,9 +28,10 @@ void log_set_mountpoint(const char *mountpoint);
 bool log_stderr_is_journal(void);
 
 /* From now on writes to the journal instead of stderr: for a process that runs on. The journal asks
- * the kernel whose the line is, and does not learn the service of a process that has ended by then;
- * what comes by stderr is that of the service. Returns false, and changes nothing, where there is
- * no journal or the program was built without libsystemd. Called once, before other threads exist.
+ * the kernel which service a line is of. For a process that has ended by then it does not learn
+ * that, except for what came by stderr, which is always the service's. Returns false, and changes
+ * nothing, where there is no journal or the program was built without libsystemd. Called once,
+ * before other threads exist.
  */
 bool log_to_journal(void);
 

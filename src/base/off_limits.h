@@ -18,7 +18,7 @@ int off_limits_set(const char *folder);
  * nobody about what is there. */
 bool off_limits_has(const char *path);
 
-/* The same; if it does, one line about the file in `why`. */
+/* As off_limits_has(); if the path leads there, `why` has one line about the file. */
 bool off_limits_refuses(const char *file, char *why, size_t why_bytes);
 
 #endif

@@ -6,16 +6,16 @@
 #ifndef DLOCKFS_BASE_OPENER_H
 #define DLOCKFS_BASE_OPENER_H
 
-/* Who opens a file that this process has no right to: returns a descriptor, or -errno. NULL: nobody
- * does. */
+/* Sets the function that opens a file to which this process has no right: it returns a descriptor,
+ * or -errno. NULL: there is none. */
 void opener_set(int (*other)(const char *file));
 
 /* Opens the file for reading, with further flags of open(2). Returns a descriptor, which is closed
  * by execve(2); or -1 and errno. */
 int opener_open(const char *file, int flags);
 
-/* A file for a library, which opens it by a name, perhaps later and again: if this process has no
- * right to it, that of a copy in memory, as of now. */
+/* A file for a library that opens it by name, perhaps later and again. If this process has no right
+ * to the file, the name is that of a copy in memory, made now. */
 struct opener_loan {
 	int descriptor; /* of the copy; -1: there is none */
 	char name[32];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the GNU C library has and others, or its older versions, lack. Where it is there this header
- * adds nothing. Any thread.
+ * What the GNU C library has, and other C libraries or its older versions lack. Where the C library
+ * has it, this header adds nothing. Any thread.
  */
 #ifndef DLOCKFS_BASE_PLATFORM_H
 #define DLOCKFS_BASE_PLATFORM_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text that other hosts, users and servers have a part in, on its way to a log or a terminal. What
- * is no UTF-8 is written as \xNN, byte by byte, and so are characters that cannot be seen, or that
- * change how others are: controls (of 8 bits, too, as U+009B), directions (as U+202E), other format
- * characters, those without a width or of the end of a line. The letters of all scripts, with their
- * marks, stay. Any thread.
+ * Text that comes in part from other hosts, users or servers, on its way to a log or a terminal.
+ * What is no UTF-8 is written as \xNN, byte by byte, and so are characters that cannot be seen, or
+ * that change how others are: controls (of 8 bits, too, as U+009B), directions (as U+202E), other
+ * format characters, those without a width or of the end of a line. The letters of all scripts,
+ * with their marks, stay. Any thread.
  */
 #ifndef DLOCKFS_BASE_PRINTABLE_H
 #define DLOCKFS_BASE_PRINTABLE_H

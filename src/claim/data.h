@@ -16,8 +16,9 @@
  * `ranges`, of record locks: the exact ranges, in order, "w" exclusive and "r" shared, both offsets
  * inclusive. They are within the span in the claim's name, and only ever shrink.
  *
- * `waits`: the claim is not held, and the claim of that number blocks it, or did. A claim that may
- * block others writes this (engine/settle.c). Without the line the claim may be held or wait.
+ * `waits`: the claim is not held. The claim of that number blocks it, or has blocked it. A claim
+ * that may block others writes this (engine/settle.c). Without the line the claim may be held or
+ * wait.
  *
  * `holds`, of a claim with an anchor (name.h): the ranges that its owner held when the claim was
  * placed; never changes. The claim takes precedence over claims that wait for one of these ranges.
@@ -25,9 +26,9 @@
  * `keep`: perhaps nobody uses the claim, and its host keeps it until another claim waits behind it
  * (engine/handoff.c). The lines about the caller are of one that has used it.
  *
- * `trip`: so many milliseconds does a write of the claim's host take, in quiet, to the store and
- * back: for so long its release may be on its way (engine/grace.h). Without the line it is less
- * than one, or not known.
+ * `trip`: how many milliseconds a write of the claim's host takes, in quiet, to the store and back.
+ * The release of the claim may be on its way for so long (engine/grace.h). Without the line it is
+ * less than one millisecond, or not known.
  *
  * `requeue` is added to a claim that waits, by the host of the claim of that number, which waits
  * for it in a cycle (engine/deadlock.c). The claim is to be queued again; until its host has done

@@ -31,7 +31,8 @@
  * out of memory. */
 char *file_path_plain(const char *path);
 
-/* Writes that, which is no longer than the path, and a NUL. Returns its end. */
+/* Writes what file_path_plain() returns, which is no longer than the path, and a NUL. Returns where
+ * the text ends. */
 char *file_path_put_plain(char *to, const char *path);
 
 /* Whether a path is that of the queue of such a file: "a//b/", "//b/". */

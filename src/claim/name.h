@@ -28,18 +28,20 @@
  *
  * A range is of byte offsets, both inclusive, in decimal; the largest offset is 2^63-1, and
  * 0-9223372036854775807 is the whole file, for which the part is left out. The ranges of a claim
- * with "s" are in its data (data.h). "a" names the anchor: the earliest claim that the same process
- * held when it asked for this one, or an earlier one that such a claim has as its own anchor, by
- * its number, and the span of all that it held. The claim takes precedence over those that came
- * after the anchor, wait for what is held, and are not held yet (engine/precedence.c).
+ * with "s" are in its data (data.h). "a" is the anchor, by its number, and the span of all that the
+ * same process held when it asked for this claim. The anchor is the earliest of the claims that the
+ * process held then, or an earlier one that is the anchor of such a claim. The claim takes
+ * precedence over claims that came after the anchor, are not held yet, and wait for what the
+ * process holds (engine/precedence.c).
  *
  * A client by the textbook may split a name at its dashes, into a host, R or W, and a number. So in
- * front of the marker of "plain" there are dots in place of the dashes, and all that is the host:
+ * front of the marker of "plain" dots stand in place of the dashes, and such a client takes all of
+ * that for the host:
  *
  *     _c_<uuid with dots>.r<start>.<end>-W-<number>
  *
- * It is not this host's name, which may contain dashes, and by which a client on the same host may
- * know its own claims.
+ * The name of this host does not stand there: it may contain dashes, and a client on the same host
+ * may know its own claims by it.
  *
  *     _c_<uuid>-k<slot>-__WRIT__<number>
  *

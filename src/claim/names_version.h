@@ -5,9 +5,8 @@
  *
  *     dlockfs-names=2
  *
- * among whatever else is there. Without such a line the version is 1: the root was made by a
- * dlockfs that knew no versions, by hand, or by another client. The line is written only together
- * with the root, in one transaction, and never changed.
+ * among whatever else is there. Without such a line the version is that one: the root was made by
+ * hand, or by another client. The line is written only together with the root, and never changed.
  *
  * Pure functions, any thread.
  */
@@ -15,6 +14,8 @@
 #define DLOCKFS_CLAIM_NAMES_VERSION_H
 
 #include <stddef.h>
+
+enum { NAMES_VERSION = 2 }; /* the one that this program knows */
 
 /* The data of a root that is made here. */
 #define NAMES_VERSION_LINE "dlockfs-names=2\n"

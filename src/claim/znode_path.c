@@ -8,12 +8,12 @@
 #include "claim/marker.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "claim/name.h"
 
 #define RESERVED_NAME "zookeeper" /* the server's own znode below its root */
@@ -44,16 +44,6 @@ static size_t storable_bytes(const unsigned char *text)
 	return 3;
 }
 
-static char *append_encoded(char *out, unsigned char byte)
-{
-	static const char hex[] = "0123456789ABCDEF";
-
-	*out++ = '%';
-	*out++ = hex[byte >> 4];
-	*out++ = hex[byte & 15];
-	return out;
-}
-
 /* Whether a component of this length and text would mean something else to ZooKeeper. */
 static bool is_special(const char *component, size_t bytes, bool below_server_root)
 {
@@ -81,7 +71,7 @@ static char *append_component(char *out, const char *component, size_t bytes, bo
 		if (*component == '/') /* of a file below another one */
 			count = 0;
 		if (count == 0)
-			out = append_encoded(out, (unsigned char)*component++);
+			out = escape_put(out, (unsigned char)*component++);
 		for (; count > 0; count--)
 			*out++ = *component++;
 	}
@@ -98,10 +88,10 @@ static char *hide_number(char *component, char *end)
 	*end = '\0';
 	if (!claim_name_parse(component, &claim))
 		return end;
-	return append_encoded(end - 1, (unsigned char)end[-1]);
+	return escape_put(end - 1, (unsigned char)end[-1]);
 }
 
-char *znode_path_encode(const char *root, const char *lock_path, enum znode_names names)
+char *znode_path_encode(const char *root, const char *lock_path)
 {
 	char *encoded = malloc(strlen(root) + strlen("/") + 3 * strlen(lock_path) + 1);
 	bool below_server_root = *root == '\0';
@@ -121,13 +111,12 @@ char *znode_path_encode(const char *root, const char *lock_path, enum znode_name
 		*out++ = '/';
 		component = out;
 		special = is_special(lock_path, bytes, below_server_root);
-		if (names == ZNODE_NAMES_NO_CLAIMS && is_like_marker(lock_path, bytes)) {
-			out = append_encoded(out, (unsigned char)*lock_path++);
+		if (is_like_marker(lock_path, bytes)) {
+			out = escape_put(out, (unsigned char)*lock_path++);
 			bytes--;
 		}
 		out = append_component(out, lock_path, bytes, special);
-		if (names == ZNODE_NAMES_NO_CLAIMS)
-			out = hide_number(component, out);
+		out = hide_number(component, out);
 		lock_path += bytes;
 		if (*lock_path == '\0')
 			break;
@@ -138,41 +127,19 @@ char *znode_path_encode(const char *root, const char *lock_path, enum znode_name
 	return encoded;
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* Replaces every %XX, in any place. Returns 0, or -EINVAL where two digits are missing or make a
  * NUL. */
 static int replace_encoded(const char *encoded, char *out)
 {
-	for (; *encoded; encoded++) {
-		int high, low;
+	ssize_t bytes = escape_decode(out, encoded, strlen(encoded));
 
-		if (*encoded != '%') {
-			*out++ = *encoded;
-			continue;
-		}
-		high = hex_value(*++encoded);
-		low = high < 0 ? -1 : hex_value(*++encoded);
-		if (low < 0 || (high == 0 && low == 0))
-			return -EINVAL;
-		*out++ = (char)(high << 4 | low);
-	}
-	*out = '\0';
-	return 0;
+	return bytes >= 0 && strlen(out) == (size_t)bytes ? 0 : -EINVAL;
 }
 
 /* Returns 1 if encoding `lock_path` below `root` gives `encoded`, 0 if not, or -ENOMEM. */
-static int encodes_to(const char *root, const char *lock_path, enum znode_names names,
-		      const char *encoded)
+static int encodes_to(const char *root, const char *lock_path, const char *encoded)
 {
-	char *again = znode_path_encode(root, lock_path, names);
+	char *again = znode_path_encode(root, lock_path);
 	int same;
 
 	if (!again)
@@ -189,7 +156,7 @@ static bool is_lock_path(const char *path)
 	return bytes > 0 && path[0] != '/' && path[bytes - 1] != '/' && !strstr(path, "//");
 }
 
-int znode_path_decode(const char *encoded, enum znode_names names, char **ret_lock_path)
+int znode_path_decode(const char *encoded, char **ret_lock_path)
 {
 	char *path;
 	int result;
@@ -204,9 +171,9 @@ int znode_path_decode(const char *encoded, enum znode_names names, char **ret_lo
 	 * byte.
 	 */
 	if (result == 0)
-		result = encodes_to("/root", path, names, encoded);
+		result = encodes_to("/root", path, encoded);
 	if (result == 0)
-		result = encodes_to("", path, names, encoded);
+		result = encodes_to("", path, encoded);
 	if (result <= 0) {
 		free(path);
 		return result < 0 ? result : -EINVAL;
@@ -215,7 +182,7 @@ int znode_path_decode(const char *encoded, enum znode_names names, char **ret_lo
 	return 0;
 }
 
-int znode_path_decode_file(const char *encoded, enum znode_names names, char **ret_file)
+int znode_path_decode_file(const char *encoded, char **ret_file)
 {
 	char *path;
 	int result;
@@ -230,9 +197,9 @@ int znode_path_decode_file(const char *encoded, enum znode_names names, char **r
 	if (result == 0 && path[2] == '/')
 		result = -EINVAL;
 	if (result == 0)
-		result = encodes_to("/root", path, names, encoded);
+		result = encodes_to("/root", path, encoded);
 	if (result == 0)
-		result = encodes_to("", path, names, encoded);
+		result = encodes_to("", path, encoded);
 	if (result > 0)
 		memmove(path, path + 2, strlen(path + 2) + 1);
 	if (result <= 0) {
@@ -241,4 +208,26 @@ int znode_path_decode_file(const char *encoded, enum znode_names names, char **r
 	}
 	*ret_file = path;
 	return 0;
+}
+
+bool znode_path_is_root(const char *root)
+{
+	bool below_server_root = true;
+
+	while (*root == '/') {
+		size_t bytes = strcspn(++root, "/");
+		const char *end = root + bytes;
+
+		if (bytes == 0 || is_special(root, bytes, below_server_root))
+			return false;
+		while (root < end) {
+			size_t count = storable_bytes((const unsigned char *)root);
+
+			if (count == 0)
+				return false;
+			root += count;
+		}
+		below_server_root = false;
+	}
+	return *root == '\0';
 }

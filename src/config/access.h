@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The identity that the daemon shows to the servers of a store, and what others may do with what
- * it creates there. The keys of [store] fill it in, the stores of servers act on it: which of them
- * has which member, store_access_check() knows.
+ * The identity that the daemon shows to the servers of a store, and what others may do with what it
+ * creates there. The keys of [store] fill the struct in, and the stores act on it.
+ * store_access_check() knows which store has which member.
  *
  * A zeroed struct is nobody in particular, with everything open. No I/O; any thread.
  */
@@ -62,10 +62,10 @@ bool store_access_has_identity(const struct store_access *access);
 /* The value that counts, never STORE_ACL_AUTO. */
 enum store_acl store_access_acl(const struct store_access *access);
 
-/* Whether the keys go together, and are ones of a store of that scheme. What is right for any
- * scheme is right for STORE_SCHEME_LOCAL: that is the store until an url is given. Returns true; or
- * false, one line in `why`: what is wrong, and what is expected; and in *ret_key the key that is
- * to go, NULL if it is several. */
+/* Whether the keys go together, and are keys of a store of that scheme. STORE_SCHEME_LOCAL, which
+ * the store has until an url is given, takes what any other scheme takes. Returns true; or false,
+ * with one line in `why` (what is wrong, and what is expected), and in *ret_key the key that is to
+ * be taken out, NULL if it is one of several. */
 bool store_access_check(const struct store_access *access, const char *scheme, const char **ret_key,
 			char *why, size_t why_bytes);
 

@@ -43,8 +43,8 @@
 #define CONFIG_TEXT_LIMIT_MAX	 (1024 * 1024)
 
 /* What `text_limit = auto` is: enough for what programs say of themselves in a lock file; and, with
- * STYLE_FILE, for what they keep beside it: git's hooks are longer than 4 KiB, and so is a database
- * of SQLite with one table. */
+ * STYLE_FILE, enough for what programs keep beside it, such as git's hooks or a database of SQLite
+ * with one table, which are longer than 4 KiB. */
 #define CONFIG_TEXT_LIMIT_LOCK 4096
 #define CONFIG_TEXT_LIMIT_FILE 65536
 
@@ -156,10 +156,11 @@ int config_read(struct config *config, const char *file, char *why, size_t why_b
 int config_read_text(struct config *config, const char *file, const char *text, size_t bytes,
 		     char *why, size_t why_bytes);
 
-/* Sets one key as `-o key=value` does, after the files; the keys of [locks] then count for all
- * locks and over every pattern, those of [store] for that alone. `mode` is that of [mount]. A NULL
- * `value` (`-o key`) is "yes" where that is possible. Returns 0; or with one line in `why` -ENOENT
- * if there is no such key, -EINVAL, -ENOMEM; the key is then as it was. */
+/* Sets one key as `-o key=value` does, after the files were read. Keys of [locks] then count for
+ * all locks, and win over every pattern; keys of [store] count for that section alone. `mode` is
+ * that of [mount]. A NULL `value` (`-o key`) is "yes" where that is possible. Returns 0; or with
+ * one line in `why` -ENOENT if there is no such key, -EINVAL, -ENOMEM; the key is then as it was.
+ */
 int config_set(struct config *config, const char *key, const char *value, char *why,
 	       size_t why_bytes);
 
@@ -184,8 +185,8 @@ bool config_has_files(const struct config *config);
 /* Whether any lock may have lock_policy.lock_delay_ms. */
 bool config_has_lock_delay(const struct config *config);
 
-/* With more slashes in its path a lock matches no pattern, but those of directories:
- * config_policy() is the same for all of those that are in one directory. */
+/* A lock with more slashes in its path matches no pattern but those of directories: config_policy()
+ * is the same for all such locks of one directory. */
 size_t config_slashes_max(const struct config *config);
 
 /* Whether `owner`, `group` or `mode` is set for any lock. */

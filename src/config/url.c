@@ -32,8 +32,8 @@ struct scheme {
 	const char *name;
 	const char *default_port;
 	bool has_brackets; /* of IPv6 addresses, in store_url.servers */
-	/* Whether "/path" without a slash at its end is one; or -ENOMEM. */
-	int (*is_root)(const char *root);
+	/* Whether "/path" without a slash at its end is one. */
+	bool (*is_root)(const char *root);
 	const char *expected_root;
 };
 
@@ -159,21 +159,8 @@ static int parse_servers(const struct parse *parse, const char *list, size_t byt
 	return 0;
 }
 
-/* ZooKeeper accepts exactly the names that need no encoding. A name there is never read as a claim.
- */
-static int is_zookeeper_root(const char *root)
-{
-	char *encoded = znode_path_encode("", root + 1, ZNODE_NAMES_PLAIN);
-	bool is_same = encoded && strcmp(encoded, root) == 0;
-
-	if (!encoded)
-		return -ENOMEM;
-	free(encoded);
-	return is_same && !strstr(root, "//") && root[strlen(root) - 1] != '/';
-}
-
 /* In etcd a path is what keys begin with: any bytes would do. */
-static int is_etcd_root(const char *root)
+static bool is_etcd_root(const char *root)
 {
 	while (*root == '/') {
 		const char *name = ++root;
@@ -195,7 +182,7 @@ static const struct scheme zookeeper = {
 	STORE_SCHEME_ZOOKEEPER,
 	"2181",
 	false,
-	is_zookeeper_root,
+	znode_path_is_root,
 	"printable names divided by single slashes, none of them \".\" or \"..\" or with a '%', "
 	"the "
 	"first not \"zookeeper\"",
@@ -215,22 +202,18 @@ static int parse_root(const struct parse *parse, const char *path, char **ret)
 {
 	char *root = strdup(*path ? path : DEFAULT_ROOT);
 	size_t bytes;
-	int valid = 1;
 
 	if (!root)
 		return -ENOMEM;
 	bytes = strlen(root);
 	if (root[bytes - 1] == '/')
 		root[--bytes] = '\0';
-	if (bytes > 0)
-		valid = parse->scheme->is_root(root);
-	if (valid > 0) {
+	if (bytes == 0 || parse->scheme->is_root(root)) {
 		*ret = root;
 		return 0;
 	}
 	free(root);
-	return valid < 0 ? valid
-			 : reject(parse, "path", path, strlen(path), parse->scheme->expected_root);
+	return reject(parse, "path", path, strlen(path), parse->scheme->expected_root);
 }
 
 /* `list` is what is behind "://". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The folder below a mount, which programs get to when it is not mounted: whoever locks there
+ * The folder below a mount. Programs get to it when nothing is mounted there, and a lock in it
  * excludes nobody in the mount.
  */
 #ifndef DLOCKCTL_BELOW_H

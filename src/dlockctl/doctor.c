@@ -265,17 +265,14 @@ static void check_names(struct doctor *doctor, const char *mount)
 static json_t *status_json(const char *text)
 {
 	json_t *object = must(json_object());
-	while (text != NULL && *text != '\0' && *text != '\n') {
-		const char *end = strchrnul(text, '\n');
-		const char *equals = memchr(text, '=', (size_t)(end - text));
-		if (equals != NULL) {
-			char *key = must(strndup(text, (size_t)(equals - text)));
-			char *value = must(strndup(equals + 1, (size_t)(end - equals - 1)));
-			json_object_set_new(object, key, text_json(value));
-			free(key);
-			free(value);
-		}
-		text = *end != '\0' ? end + 1 : end;
+	struct tree_line line;
+
+	while (text != NULL && tree_next_line(&text, &line)) {
+		char *key = must(strndup(line.key, line.key_bytes));
+		char *value = must(strndup(line.value, line.value_bytes));
+		json_object_set_new(object, key, text_json(value));
+		free(key);
+		free(value);
 	}
 	return object;
 }
@@ -296,9 +293,10 @@ static int examine(struct doctor *doctor, const char *mount)
 	if (error != 0)
 		return fail(EX_OSERR, "doctor: no process can be started: %s; end other programs",
 			    strerror(-error));
+	json_t *first = status_json(probe.text), *others = stores_json(probe.text);
 	int status = check_mount(doctor, mount, &probe);
 	if (status == 0) {
-		doctor_check_status(doctor, &probe);
+		doctor_check_status(doctor, &probe, first, others);
 		check_directories(doctor, &probe);
 		check_names(doctor, mount);
 		check_below(doctor, mount);
@@ -308,13 +306,14 @@ static int examine(struct doctor *doctor, const char *mount)
 	if (status == 0 && worst(doctor) == RESULT_ERROR)
 		status = EXIT_NO;
 	if (doctor->context->json) {
-		json_t *checks = json_incref(doctor->checks);
-		int failed = print_json(must(
-			json_pack("{s:o, s:s, s:o, s:o, s:o}", "mount", text_json(mount), "result",
-				  doctor_words[worst(doctor)], "checks", checks, "status",
-				  status_json(probe.text), "stores", stores_json(probe.text))));
+		int failed = print_json(
+			must(json_pack("{s:o, s:s, s:O, s:O, s:O}", "mount", text_json(mount),
+				       "result", doctor_words[worst(doctor)], "checks",
+				       doctor->checks, "status", first, "stores", others)));
 		status = failed != 0 ? failed : status;
 	}
+	json_decref(first);
+	json_decref(others);
 	free(probe.text);
 	return status;
 }

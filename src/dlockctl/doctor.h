@@ -26,7 +26,8 @@ struct doctor {
 void doctor_say(struct doctor *doctor, enum result result, const char *check, const char *format,
 		...) __attribute__((format(printf, 4, 5)));
 
-/* What the file status says, of each store. */
-void doctor_check_status(struct doctor *doctor, const struct probe *probe);
+/* What the file status says: of the store of the mount, and in an array of the others. */
+void doctor_check_status(struct doctor *doctor, const struct probe *probe, const json_t *first,
+			 const json_t *others);
 
 #endif

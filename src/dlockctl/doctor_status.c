@@ -17,20 +17,37 @@
 #define FULL_PERCENT 80	    /* of the quota: from there on it is time to do something */
 #define NAMES_MANY   100000 /* a list of them has some megabytes, which not every client reads */
 
-/* "cron: " in front of lines about the store below that prefix; nothing for the store of the mount.
- */
-static char *store_words(const char *status)
+/* What the status of a store says; NULL: nothing. */
+static const char *value_of(const json_t *status, const char *key)
 {
-	char *prefix = tree_value(status, "prefix");
-	char *words = prefix != NULL ? must_format("%s: ", prefix) : must(strdup(""));
-	free(prefix);
-	return words;
+	return json_string_value(json_object_get(status, key));
 }
 
-static void check_session(struct doctor *doctor, const char *status)
+static bool value_is(const json_t *status, const char *key, const char *word)
 {
-	char *session = tree_value(status, "session"), *lease = tree_value(status, "lease_left_ms");
-	char *where = store_words(status), *store = tree_value(status, "store");
+	const char *value = value_of(status, key);
+	return value != NULL && strcmp(value, word) == 0;
+}
+
+static bool value_has(const json_t *status, const char *key, const char *part)
+{
+	const char *value = value_of(status, key);
+	return value != NULL && strstr(value, part) != NULL;
+}
+
+/* A number of the status; -1: it has none. */
+static long long number_of(const json_t *status, const char *key)
+{
+	const char *value = value_of(status, key);
+	long long number;
+
+	return value != NULL && parse_number(value, 0, LLONG_MAX, &number) ? number : -1;
+}
+
+static void check_session(struct doctor *doctor, const json_t *status, const char *where)
+{
+	const char *session = value_of(status, "session"), *store = value_of(status, "store");
+	const char *lease = value_of(status, "lease_left_ms");
 
 	if (session == NULL)
 		doctor_say(
@@ -46,30 +63,24 @@ static void check_session(struct doctor *doctor, const char *status)
 		doctor_say(doctor, RESULT_ERROR, "session",
 			   "%s%s: nothing is granted; see whether the servers can be reached: %s",
 			   where, session, store != NULL ? store : "those of the url");
-	free(session);
-	free(lease);
-	free(where);
-	free(store);
 }
 
-static void check_moratorium(struct doctor *doctor, const char *status)
+static void check_moratorium(struct doctor *doctor, const json_t *status, const char *where)
 {
-	char *line = tree_value(status, "moratorium"), *where = store_words(status);
+	const char *line = value_of(status, "moratorium");
 	bool set_back = line != NULL && strncmp(line, "set_back", strlen("set_back")) == 0;
 
 	if (line != NULL)
 		doctor_say(doctor, set_back ? RESULT_ERROR : RESULT_WARNING, "moratorium",
 			   "%sthe store has %s: nothing is granted for now (%s)", where,
 			   set_back ? "gone back to an earlier state" : "a root that is new", line);
-	free(line);
-	free(where);
 }
 
-static void check_store(struct doctor *doctor, const char *status)
+static void check_store(struct doctor *doctor, const json_t *status, const char *where)
 {
-	char *store = tree_value(status, "store"), *where = store_words(status);
-	char *error = tree_value(status, "store_error"), *session = tree_value(status, "session");
+	const char *store = value_of(status, "store"), *session = value_of(status, "session");
 	bool connected = session == NULL || strcmp(session, "connected") == 0;
+
 	if (store != NULL && strncmp(store, "local", 5) == 0)
 		doctor_say(doctor, RESULT_WARNING, "store",
 			   "%sthe locks are of this host only; to share them, set url = "
@@ -78,22 +89,18 @@ static void check_store(struct doctor *doctor, const char *status)
 			   "etcd://... in [store%s] of the configuration%s",
 			   where, where[0] != '\0' ? " \"prefix\"" : "",
 			   where[0] != '\0' ? "" : ", or mount with --store and that");
-	else if (store != NULL && error != NULL)
+	else if (store != NULL && value_of(status, "store_error") != NULL)
 		doctor_say(doctor, RESULT_ERROR, "store", "%s%s; see the log of dlockfs", where,
 			   store);
 	else if (store != NULL && connected) /* else check_session() names it */
 		doctor_say(doctor, RESULT_OK, "store", "%s%s", where, store);
-	free(error);
-	free(session);
-	free(store);
-	free(where);
 }
 
 /* Other programs' locks by the same names are the least of them: locks of one host have none. */
-static void check_abilities(struct doctor *doctor, const char *status)
+static void check_abilities(struct doctor *doctor, const json_t *status, const char *where)
 {
 	static const char *const needed[] = {"queue", "shared", "ranges", "stamps"};
-	char *abilities = tree_value(status, "abilities"), *where = store_words(status);
+	const char *abilities = value_of(status, "abilities");
 	bool all = true;
 
 	for (size_t i = 0; abilities != NULL && i < sizeof(needed) / sizeof(*needed); i++)
@@ -102,56 +109,32 @@ static void check_abilities(struct doctor *doctor, const char *status)
 		doctor_say(doctor, all ? RESULT_OK : RESULT_WARNING, "abilities",
 			   "%sthe store has %s%s", where, abilities,
 			   all ? "" : "; calls that need another fail with ENOLCK");
-	free(abilities);
-	free(where);
 }
 
 /* Lock files that outlive close. */
-static void check_files(struct doctor *doctor, const char *status)
+static void check_files(struct doctor *doctor, const json_t *status, const char *where)
 {
-	char *files = tree_value(status, "files"), *where = store_words(status);
+	const char *files = value_of(status, "files");
+
 	if (files != NULL && strcmp(files, "0") != 0)
 		doctor_say(doctor, RESULT_OK, "files", "%sthis host has made %s lock files", where,
 			   files);
-	free(files);
-	free(where);
 }
 
-static void check_fenced(struct doctor *doctor, const char *status)
+static void check_fenced(struct doctor *doctor, const json_t *status, const char *where)
 {
-	char *fenced = tree_value(status, "fenced"), *where = store_words(status);
+	const char *fenced = value_of(status, "fenced");
+
 	if (fenced != NULL && strcmp(fenced, "0") != 0)
 		doctor_say(doctor, RESULT_WARNING, "fenced",
 			   "%s%s open files have lost their lock, and programs still have them "
 			   "open; end "
 			   "those",
 			   where, fenced);
-	free(fenced);
-	free(where);
-}
-
-/* A number of the status; -1: it has none. */
-static long long number_of(const char *status, const char *key)
-{
-	char *value = tree_value(status, key);
-	long long number;
-
-	if (value == NULL || !parse_number(value, 0, LLONG_MAX, &number))
-		number = -1;
-	free(value);
-	return number;
-}
-
-static bool value_has(const char *status, const char *key, const char *part)
-{
-	char *value = tree_value(status, key);
-	bool has = value != NULL && strstr(value, part) != NULL;
-	free(value);
-	return has;
 }
 
 /* What the database is without what is free in it says whether a compaction would help. */
-static void check_database(struct doctor *doctor, const char *status, const char *where)
+static void check_database(struct doctor *doctor, const json_t *status, const char *where)
 {
 	long long bytes = number_of(status, "database_bytes");
 	long long used = number_of(status, "database_used_bytes");
@@ -181,10 +164,9 @@ static void check_database(struct doctor *doctor, const char *status, const char
 			   where, bytes >> 20, quota >> 20, of, used >> 20);
 }
 
-static void check_space(struct doctor *doctor, const char *status)
+static void check_space(struct doctor *doctor, const json_t *status, const char *where)
 {
 	long long names = number_of(status, "root_names");
-	char *where = store_words(status);
 
 	if (value_has(status, "database_alarms", "NOSPACE"))
 		doctor_say(doctor, RESULT_ERROR, "space",
@@ -207,7 +189,6 @@ static void check_space(struct doctor *doctor, const char *status)
 			   "%s%lld znodes stand directly below the root; of all znodes only the "
 			   "servers tell the number: srvr",
 			   where, names);
-	free(where);
 }
 
 static void say_numbers_end(struct doctor *doctor, const char *where, const char *line)
@@ -234,27 +215,23 @@ static void say_numbers_end(struct doctor *doctor, const char *where, const char
 	free(since);
 }
 
-static void check_numbers(struct doctor *doctor, const char *status)
+static void check_numbers(struct doctor *doctor, const char *text, const char *where)
 {
-	static const char key[] = "numbers_end=";
-	char *where = store_words(status);
+	struct tree_line line;
 
-	while (*status != '\0' && *status != '\n') {
-		size_t bytes = strcspn(status, "\n");
-		if (strncmp(status, key, strlen(key)) == 0) {
-			char *line = must(strndup(status + strlen(key), bytes - strlen(key)));
-			say_numbers_end(doctor, where, line);
-			free(line);
+	while (tree_next_line(&text, &line)) {
+		if (tree_line_is(&line, "numbers_end")) {
+			char *value = must(strndup(line.value, line.value_bytes));
+			say_numbers_end(doctor, where, value);
+			free(value);
 		}
-		status += bytes + (status[bytes] == '\n');
 	}
-	free(where);
 }
 
 /* Programs that take the file itself for the lock. */
-static void check_brief_opens(struct doctor *doctor, const char *status)
+static void check_brief_opens(struct doctor *doctor, const json_t *status)
 {
-	char *line = tree_value(status, "brief_open");
+	const char *line = value_of(status, "brief_open");
 
 	if (line == NULL)
 		return;
@@ -273,11 +250,10 @@ static void check_brief_opens(struct doctor *doctor, const char *status)
 	free(command);
 	free(shown);
 	free(count);
-	free(line);
 }
 
 /* Who tells the holders when the daemon cannot. */
-static void check_guard(struct doctor *doctor, const char *status)
+static void check_guard(struct doctor *doctor, const json_t *status)
 {
 	static const char *const words[] = {"realtime", "spared", "locked"};
 	static const char *const lacks[] = {
@@ -285,7 +261,7 @@ static void check_guard(struct doctor *doctor, const char *status)
 		"the kernel may end it when memory is short",
 		"parts of it may be in the swap",
 	};
-	char *guard = tree_value(status, "guard");
+	const char *guard = value_of(status, "guard");
 
 	if (guard != NULL && strstr(guard, "watches") == NULL)
 		doctor_say(doctor, RESULT_WARNING, "guard",
@@ -300,7 +276,6 @@ static void check_guard(struct doctor *doctor, const char *status)
 				   "start it as its service does",
 				   words[i], lacks[i]);
 	}
-	free(guard);
 }
 
 /* "dlockfs (997)", or the number alone; to be freed. */
@@ -313,7 +288,7 @@ static char *user_words(long long uid)
 }
 
 /* What a server would have that took the daemon over. */
-static void check_rights(struct doctor *doctor, const char *status)
+static void check_rights(struct doctor *doctor, const json_t *status)
 {
 	long long uid = number_of(status, "uid");
 	bool filtered = value_has(status, "call_filter", "yes");
@@ -336,9 +311,9 @@ static void check_rights(struct doctor *doctor, const char *status)
 }
 
 /* Who has the rights of root that the daemon has given up. */
-static void check_warden(struct doctor *doctor, const char *status)
+static void check_warden(struct doctor *doctor, const json_t *status)
 {
-	char *warden = tree_value(status, "warden");
+	const char *warden = value_of(status, "warden");
 
 	if (warden != NULL && strcmp(warden, "answers") == 0)
 		doctor_say(doctor, RESULT_OK, "warden", "it answers");
@@ -350,11 +325,13 @@ static void check_warden(struct doctor *doctor, const char *status)
 			   strcmp(warden, "ended") == 0
 				   ? "start dlockfs again (its service keeps all locks)"
 				   : "see whether it is stopped, or the host too busy");
-	free(warden);
 }
 
-void doctor_check_status(struct doctor *doctor, const struct probe *probe)
+void doctor_check_status(struct doctor *doctor, const struct probe *probe, const json_t *first,
+			 const json_t *others)
 {
+	size_t store = 0;
+
 	if (!probe->file_answered) {
 		doctor_say(doctor, RESULT_ERROR, "status",
 			   "no answer within %d s; start dlockfs again", LOOK_LIMIT_MS / 1000);
@@ -366,25 +343,30 @@ void doctor_check_status(struct doctor *doctor, const struct probe *probe)
 			   strerror(-probe->file_error));
 		return;
 	}
-	for (const char *status = probe->text; status != NULL; status = tree_next_block(status)) {
-		check_store(doctor, status);
-		check_abilities(doctor, status);
-		check_session(doctor, status);
-		check_moratorium(doctor, status);
-		check_fenced(doctor, status);
-		check_files(doctor, status);
-		check_space(doctor, status);
-		check_numbers(doctor, status);
+	for (const char *text = probe->text; text != NULL; text = tree_next_block(text)) {
+		const json_t *status = store == 0 ? first : json_array_get(others, store - 1);
+		const char *prefix = value_of(status, "prefix");
+		/* "cron: " in front of lines about the store below that prefix. */
+		char *where = prefix != NULL ? must_format("%s: ", prefix) : must(strdup(""));
+
+		check_store(doctor, status, where);
+		check_abilities(doctor, status, where);
+		check_session(doctor, status, where);
+		check_moratorium(doctor, status, where);
+		check_fenced(doctor, status, where);
+		check_files(doctor, status, where);
+		check_space(doctor, status, where);
+		check_numbers(doctor, text, where);
+		free(where);
+		store++;
 	}
-	check_brief_opens(doctor, probe->text);
-	check_rights(doctor, probe->text);
-	check_guard(doctor, probe->text);
-	check_warden(doctor, probe->text);
-	char *waits = tree_value(probe->text, "exclusive_open_waits");
-	if (waits != NULL && strcmp(waits, "no") == 0)
+	check_brief_opens(doctor, first);
+	check_rights(doctor, first);
+	check_guard(doctor, first);
+	check_warden(doctor, first);
+	if (value_is(first, "exclusive_open_waits", "no"))
 		doctor_say(
 			doctor, RESULT_WARNING, "kernel",
 			"exclusive open does not wait here, it fails with EEXIST; use Linux 5.7 or "
 			"later");
-	free(waits);
 }

@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "dlockfs.h"
 
 #define ASKS_IN_LEASE 4
@@ -21,28 +22,23 @@
 #define GRACE_MS      1000
 
 static int lock_descriptor;
-static _Atomic int64_t end_ms = INT64_MAX; /* by CLOCK_BOOTTIME */
+static _Atomic int64_t end_ms = INT64_MAX; /* by clock_now_ms() */
 static int64_t grace_for_ms = INT64_MIN;   /* the end for which the program was late, */
 static int64_t grace_ms;		   /* and the end of the grace for that */
-
-static int64_t boot_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Returns whether there is a reason to ask again. */
 static bool ask(void)
 {
-	int64_t end;
+	int64_t end, now_ms;
 	int failed;
 
 	do
 		failed = ioctl(lock_descriptor, DLOCKFS_IOC_LEASE, &end);
 	while (failed < 0 && errno == EINTR);
+	now_ms = clock_now_ms();
 	if (failed == 0)
-		atomic_store(&end_ms, end != INT64_MAX ? end + MARGIN_MS : end);
+		atomic_store(&end_ms,
+			     end != INT64_MAX ? now_ms + end - clock_boot_ms() + MARGIN_MS : end);
 	else if (errno == ENOTTY)
 		atomic_store(&end_ms, INT64_MAX);
 	/* After other errors the lock is lost, which poll(2) of the descriptor reports. */
@@ -59,13 +55,10 @@ static void *run(void *context)
 {
 	(void)context;
 	do {
-		int64_t now = boot_ms();
+		int64_t now = clock_now_ms();
 		int64_t pause_ms = (atomic_load(&end_ms) - now) / ASKS_IN_LEASE;
 		int64_t next_ms = now + (pause_ms > PAUSE_MIN_MS ? pause_ms : PAUSE_MIN_MS);
-		const struct timespec next = {
-			.tv_sec = next_ms / 1000,
-			.tv_nsec = next_ms % 1000 * 1000000,
-		};
+		const struct timespec next = clock_time_of(clock_boot_at_ns(next_ms));
 		clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &next, NULL);
 	} while (ask());
 	return NULL;
@@ -89,7 +82,7 @@ void lease_clock_start(void)
 
 int lease_clock_left_ms(void)
 {
-	int64_t end = atomic_load(&end_ms), now = boot_ms();
+	int64_t end = atomic_load(&end_ms), now = clock_now_ms();
 
 	if (end == INT64_MAX)
 		return -1;
@@ -97,12 +90,13 @@ int lease_clock_left_ms(void)
 		end = grace_ms;
 	if (end <= now)
 		return 0;
+	end = clock_look_ms(end, now);
 	return end - now < INT_MAX ? (int)(end - now) : INT_MAX;
 }
 
 bool lease_clock_is_over(void)
 {
-	int64_t end = atomic_load(&end_ms), now = boot_ms();
+	int64_t end = atomic_load(&end_ms), now = clock_now_ms();
 
 	if (end == INT64_MAX || now < end)
 		return false;

@@ -2,9 +2,9 @@
  *
  * Until when a lock is known to be held, by dlockctl's own clock: for the case that the daemon
  * hangs, and its guard can do nothing. A thread asks the daemon through the lock's descriptor when
- * the lease ends (DLOCKFS_IOC_LEASE), and asks again when a quarter of that time is over. If the
- * daemon does not answer in time, it has not renewed the lease either: one loop does both. A daemon
- * that is only slow, or is restarted while the lease lasts, answers in time.
+ * the lease ends (DLOCKFS_IOC_LEASE), and asks again when a quarter of that time is over. A daemon
+ * that does not answer in time has not renewed the lease either, because one loop does both. A
+ * daemon that is only slow, or is restarted while the lease lasts, answers in time.
  */
 #ifndef DLOCKCTL_LEASE_CLOCK_H
 #define DLOCKCTL_LEASE_CLOCK_H

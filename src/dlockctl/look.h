@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whatever asks a mount, other than to lock, does so in a child process: the callers of a mount
- * whose daemon hangs hang with it, and cannot even be killed. The child has no descriptor of the
- * terminal or of a pipe, so that nobody waits for it.
+ * dlockctl asks a mount, other than to lock, in a child process only: callers of a mount whose
+ * daemon hangs hang with it, and cannot even be killed. The child has no descriptor of the terminal
+ * or of a pipe, so that nobody waits for it.
  */
 #ifndef DLOCKCTL_LOOK_H
 #define DLOCKCTL_LOOK_H
@@ -15,8 +15,8 @@
 #define LOOK_NO_ANSWER (-EHOSTDOWN)
 #define LOOK_TOO_LATE  (-ETIME)
 
-/* So long a mount has for one answer; and, if it is not there by then, to show that its daemon does
- * answer, and waits for a store itself. */
+/* How long a mount has for one answer. If there is none by then, the mount has as long again to
+ * show that its daemon does answer, and only waits for a store. */
 #define LOOK_LIMIT_MS 5000
 
 /* Asks, in the child: returns 0 and a text to be freed, or NULL for none; or -errno. */
@@ -30,7 +30,7 @@ int look(const char *mount, look_ask *ask, const void *what, char **ret_text, si
 /* Whether the mount at the path, or of the file, answers at all. */
 bool look_answers(const char *mount);
 
-/* From now on no look takes longer than until then, by now_ms(). */
+/* From now on every look ends at `end_ms` (now_ms()) at the latest. */
 void look_until(long long end_ms);
 
 /* strerror(3), also of the two above. */

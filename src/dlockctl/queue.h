@@ -66,8 +66,8 @@ void queues_finish(struct queues *queues);
 bool queue_is_silent_store(const struct queue *queue);
 
 /* Whether the entry is no claim but a lock file that outlives close, or a directory or symbolic
- * link of that kind: it is held by its being there, and is in nobody's way. It is the first of its
- * queue. */
+ * link of that kind: it is held because it exists, and blocks nobody. It is the first of its queue.
+ */
 bool claim_is_file(const struct claim *claim);
 
 /* Whether it has one. */

@@ -6,34 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "dlockctl/dlockctl.h"
 #include "dlockctl/shown.h"
 
-static int hex_digit(char letter)
-{
-	if (letter >= '0' && letter <= '9')
-		return letter - '0';
-	if (letter >= 'A' && letter <= 'F')
-		return letter - 'A' + 10;
-	if (letter >= 'a' && letter <= 'f')
-		return letter - 'a' + 10;
-	return -1;
-}
-
 char *text_decode(const char *text, size_t bytes)
 {
-	char *decoded = must(malloc(bytes + 1)), *to = decoded;
-	for (size_t i = 0; i < bytes; i++) {
-		int high = text[i] == '%' && bytes - i > 2 ? hex_digit(text[i + 1]) : -1;
-		int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-		if (low >= 0 && (high != 0 || low != 0)) {
-			*to++ = (char)(high * 16 + low);
-			i += 2;
-		} else {
-			*to++ = text[i];
-		}
-	}
-	*to = '\0';
+	char *decoded = must(malloc(bytes + 1));
+
+	escape_decode_lenient(decoded, bytes + 1, text, bytes);
 	return decoded;
 }
 

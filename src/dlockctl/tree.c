@@ -208,16 +208,34 @@ int tree_fail(const char *mount, const char *what, int error)
 		    strerror(-error));
 }
 
+bool tree_line_is(const struct tree_line *line, const char *key)
+{
+	return line->key_bytes == strlen(key) && memcmp(line->key, key, line->key_bytes) == 0;
+}
+
+bool tree_next_line(const char **text, struct tree_line *ret)
+{
+	while (**text != '\0' && **text != '\n') {
+		const char *line = *text, *end = strchrnul(line, '\n');
+		const char *equals = memchr(line, '=', (size_t)(end - line));
+
+		*text = *end != '\0' ? end + 1 : end;
+		if (equals == NULL)
+			continue;
+		*ret = (struct tree_line){line, equals + 1, (size_t)(equals - line),
+					  (size_t)(end - equals - 1)};
+		return true;
+	}
+	return false;
+}
+
 char *tree_value(const char *text, const char *key)
 {
-	size_t length = strlen(key);
-	while (*text != '\0' && *text != '\n') {
-		const char *end = strchrnul(text, '\n');
-		if (strncmp(text, key, length) == 0 && text[length] == '=') {
-			text += length + 1;
-			return must(strndup(text, (size_t)(end - text)));
-		}
-		text = *end != '\0' ? end + 1 : end;
+	struct tree_line line;
+
+	while (tree_next_line(&text, &line)) {
+		if (tree_line_is(&line, key))
+			return must(strndup(line.value, line.value_bytes));
 	}
 	return NULL;
 }

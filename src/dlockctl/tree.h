@@ -40,13 +40,24 @@ int warn_of_bad_lines(const struct queues *queues);
 /* Tells why a file could not be read. Returns the status. */
 int tree_fail(const char *mount, const char *what, int error);
 
+/* A line of "key=value". */
+struct tree_line {
+	const char *key, *value;
+	size_t key_bytes, value_bytes;
+};
+
+bool tree_line_is(const struct tree_line *line, const char *key);
+
+/* Moves *text behind its next such line. Returns false at an empty line, or at the end. */
+bool tree_next_line(const char **text, struct tree_line *ret);
+
 /* The value of a key in lines of "key=value", up to an empty one; to be freed. NULL: there is no
  * such key.
  */
 char *tree_value(const char *text, const char *key);
 
-/* That in a line of several, "... key=value ...", behind the first word; to be freed: empty if
- * there is no such key. */
+/* The value of a key in a line of several, "... key=value ...", behind the first word. To be freed;
+ * empty if there is no such key. */
 char *tree_word(const char *line, const char *key);
 
 /* The text after the next empty line, such as the status of the next store; NULL: there is none. */

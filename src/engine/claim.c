@@ -321,7 +321,7 @@ void claim_place(struct claim *claim)
 	claim->sent = place_with_list(claim);
 	claim->sent_ms = engine->now_ms;
 	/* As good as a heartbeat, while there is nothing else that one would show to stand. */
-	if (engine->count.claims == 1 && claim->handoff == NULL && engine->lockfiles == NULL)
+	if (engine->count.claims == 1 && claim->handoff == NULL && engine->tenant.held == 0)
 		outbox_defer_beat(engine);
 	lock->placing.count++;
 	lock->placing.with_list += claim->sent;

@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-#include "engine/alteration.h"
 #include "engine/lock.h"
 #include "engine/state.h"
 
@@ -24,7 +23,10 @@ struct decision {
 	union {
 		struct engine_conflict conflict;
 		uint64_t token;
-		struct lockfile *file; /* ENDED */
+		struct {
+			decision_tell *tell;
+			bool lost;
+		} news;
 	};
 };
 
@@ -50,12 +52,8 @@ static void tell(const struct engine *engine, const struct decision *decision)
 	case REVOKED:
 		events->on_revoked(context, cookie);
 		break;
-	case ALTERED:
-		events->files->on_altered(context, cookie, decision->result);
-		break;
-	case ENDED:
-		events->files->on_file_gone(context, decision->file->path, decision->file->end);
-		free(decision->file);
+	case NEWS:
+		decision->news.tell(engine->tenant.context, cookie, decision->result);
 		break;
 	}
 }
@@ -94,7 +92,8 @@ static void add(struct engine *engine, const struct decision *decision)
 {
 	struct decisions *decisions = &engine->decisions;
 
-	decisions->lost |= decision->kind == LOST || decision->kind == ENDED;
+	decisions->lost |=
+		decision->kind == LOST || (decision->kind == NEWS && decision->news.lost);
 	if (decisions->count == decisions->capacity) {
 		size_t capacity = decisions->capacity * 2 + 8;
 		struct decision *list = reallocarray(decisions->list, capacity, sizeof(*list));
@@ -131,21 +130,10 @@ void decisions_add_proof(struct engine *engine, void *cookie, int error, uint64_
 	    &(struct decision){.kind = PROVED, .cookie = cookie, .result = error, .token = token});
 }
 
-void decisions_add_end(struct engine *engine, struct lockfile *file)
+void decisions_add_news(struct engine *engine, decision_tell *news, void *subject, int result,
+			bool lost)
 {
-	add(engine, &(struct decision){.kind = ENDED, .file = file});
-}
-
-void decisions_tell_file(struct engine *engine, void *cookie, int error,
-			 const struct store_claim *claim, bool ours)
-{
-	decisions_tell(engine);
-	engine->events->files->on_file(engine->context, cookie, error, claim, ours);
-}
-
-void decisions_tell_files(struct engine *engine, void *cookie, int error, const char *const *names,
-			  size_t count)
-{
-	decisions_tell(engine);
-	engine->events->files->on_files(engine->context, cookie, error, names, count);
+	add(engine,
+	    &(struct decision){
+		    .kind = NEWS, .cookie = subject, .result = result, .news = {news, lost}});
 }

@@ -14,7 +14,6 @@
 
 struct engine;
 struct engine_conflict;
-struct lockfile;
 
 /* Of the engine. */
 struct decisions {
@@ -29,8 +28,7 @@ enum decision_kind {
 	PROVED,	 /* on_proved() */
 	LOST,	 /* on_lost() */
 	REVOKED, /* on_revoked() */
-	ALTERED, /* on_altered() of struct lockfile_events */
-	ENDED,	 /* on_file_gone() */
+	NEWS,	 /* the tenant's */
 };
 
 /* Something is to be told of the cookie, behind what was noted before. Without memory for it, all
@@ -42,14 +40,11 @@ void decisions_add_test(struct engine *engine, void *cookie, int error,
 			const struct engine_conflict *conflict);
 void decisions_add_proof(struct engine *engine, void *cookie, int error, uint64_t token);
 
-/* The same for a file that is gone, which is freed then. */
-void decisions_add_end(struct engine *engine, struct lockfile *file);
-
-/* Tells what was read, or its error: at once, behind what was noted before. */
-void decisions_tell_file(struct engine *engine, void *cookie, int error,
-			 const struct store_claim *claim, bool ours);
-void decisions_tell_files(struct engine *engine, void *cookie, int error, const char *const *names,
-			  size_t count);
+/* The same for news of the tenant: `news` gets its context, and the subject, which is the tenant's.
+ * `lost`: something is lost by what it tells. */
+typedef void decision_tell(void *context, void *subject, int result);
+void decisions_add_news(struct engine *engine, decision_tell *news, void *subject, int result,
+			bool lost);
 
 /* Tells everything that was noted, and then by on_told() that all losses have been. */
 void decisions_tell(struct engine *engine);

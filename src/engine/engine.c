@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/alteration.h"
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/decide.h"
@@ -53,7 +52,7 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 	engine->placing_max = PLACING_MAX;
 	engine->proofs.max = STORE_PROOFS_MAX;
 	engine->abilities = STORE_HAS_ALL;
-	engine->file_answers = &engine_file_answers;
+	engine->tenant.kind = &tenant_none;
 	return engine;
 }
 
@@ -112,7 +111,7 @@ void engine_destroy(struct engine *engine)
 		free(lock);
 	}
 	outbox_forget(engine);
-	lockfiles_destroy(engine);
+	engine->tenant.kind->destroy(engine->tenant.context);
 	engine_unmark(engine, &engine->item);
 	free(engine->decisions.list);
 	timers_finish(&engine->timers);
@@ -127,7 +126,7 @@ static void retry(struct engine *engine)
 	HASH_ITER (hh, engine->locks, lock, next) {
 		session_resume_lock(lock);
 	}
-	lockfiles_resume(engine);
+	engine->tenant.kind->resume(engine->tenant.context);
 }
 
 /* A call that does not wait did so for a claim that might have been one that nobody uses. */
@@ -184,7 +183,7 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 		settle_lock(lock);
 	}
 	end_tests(engine);
-	lockfiles_end_time(engine);
+	engine->tenant.kind->end_time(engine->tenant.context);
 	if (engine->retry_ms <= now_ms) {
 		retry(engine);
 		settle_changed(engine);
@@ -217,8 +216,8 @@ int64_t engine_deadline(const struct engine *engine)
 	int64_t moratorium_ms = moratorium_deadline(engine);
 	if (moratorium_ms < deadline_ms)
 		deadline_ms = moratorium_ms;
-	int64_t lockfile_ms = lockfiles_deadline(engine);
-	return lockfile_ms < deadline_ms ? lockfile_ms : deadline_ms;
+	int64_t tenant_ms = engine->tenant.kind->deadline(engine->tenant.context);
+	return tenant_ms < deadline_ms ? tenant_ms : deadline_ms;
 }
 
 /* Else only something that cannot be undone, or a delay, keeps it. */

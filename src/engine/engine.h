@@ -35,7 +35,6 @@ struct owner; /* an open file, or a process with record locks: what locks belong
 struct wish;  /* a call on its way */
 struct test;  /* a question on its way: what a record lock would conflict with */
 struct proof; /* a question on its way: whether something is still held */
-struct lockfile_events;
 
 /* The ways to take a lock through an open file. */
 enum lock_kind {
@@ -61,8 +60,7 @@ struct engine_conflict {
 };
 
 struct engine_events {
-	size_t details_bytes;		     /* of a caller */
-	const struct lockfile_events *files; /* lockfile.h; NULL: there are no files */
+	size_t details_bytes; /* of a caller */
 
 	/* What a caller says of itself to others, as text: "format=1" and more lines, with which
 	 * the data of its claim begins. Asked for whenever the data is written. */

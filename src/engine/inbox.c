@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/alteration.h"
 #include "engine/claim.h"
 #include "engine/decide.h"
 #include "engine/delay.h"
@@ -302,18 +301,13 @@ static struct rival *rival_watching(struct watcher *watcher)
 	return (struct rival *)((char *)watcher - offsetof(struct rival, watcher));
 }
 
-static struct file_ask *ask_watching(struct watcher *watcher)
-{
-	return (struct file_ask *)((char *)watcher - offsetof(struct file_ask, watcher));
-}
-
 static void on_read(void *context, void *tag, const char *text, uint32_t version)
 {
 	struct watcher *watcher = tag;
 
-	if (watcher->of_file) {
-		lockfile_watch_read(ask_watching(watcher), text);
-		lockfiles_finish(context);
+	if (watcher->of_tenant) {
+		const struct tenant *tenant = &((struct engine *)context)->tenant;
+		tenant->kind->watch_read(tenant->context, watcher, text);
 		return;
 	}
 	struct rival *rival = rival_watching(watcher);
@@ -419,9 +413,9 @@ static void on_watched(void *context, void *tag, int error)
 {
 	struct watcher *watcher = tag;
 
-	if (watcher->of_file) {
-		lockfile_watch_ended(ask_watching(watcher), error);
-		lockfiles_finish(context);
+	if (watcher->of_tenant) {
+		const struct tenant *tenant = &((struct engine *)context)->tenant;
+		tenant->kind->watch_ended(tenant->context, watcher, error);
 		return;
 	}
 	struct rival *rival = rival_watching(watcher);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/alteration.h"
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/lock.h"
@@ -249,120 +248,13 @@ static void check_lock(const struct lock *lock, struct books *books)
 			      "what was found is still in the queue");
 }
 
-static void require_file(bool condition, const char *path, const char *rule)
-{
-	if (condition)
-		return;
-	fprintf(stderr, "engine: %s: %s\n", path, rule);
-	abort();
-}
-
-/* What a step knows of its turn. */
-static bool has_turn(const struct alteration *alteration)
-{
-	bool first = true;
-	for (size_t i = 0; i < alteration->count; i++) {
-		const struct alteration_step *step = &alteration->steps[i];
-		require_file(step->turn != NULL && step->alteration == alteration &&
-				     lockfile_is_busy(alteration->engine, step->turn->path),
-			     step->turn->path, "an alteration has a turn at each path");
-		require_file(step->prev->next == NULL ||
-				     step->prev->alteration->serial < alteration->serial,
-			     step->turn->path, "alterations of a path are in the order of calls");
-		first = first && step->turn->steps == step;
-	}
-	return first;
-}
-
-/* Whether a file that it is to change is looked for. */
-static bool looks(const struct alteration *alteration)
-{
-	for (size_t i = 0; i < alteration->count; i++) {
-		const struct lockfile *file =
-			lockfile_find(alteration->engine, alteration->steps[i].turn->path);
-		if (file != NULL && file->ask != NULL)
-			return true;
-	}
-	return false;
-}
-
-static void check_alteration(const struct alteration *alteration)
-{
-	const struct engine *engine = alteration->engine;
-	const char *path = alteration->count > 0 ? alteration->steps[0].turn->path : "";
-	bool first = has_turn(alteration);
-	bool idle = engine->session.state != STORE_CONNECTED || engine->retry_ms != INT64_MAX;
-
-	require_file(!alteration->asked || (!alteration->undoing && !alteration->former), path,
-		     "what is undone, or another process's, has no caller");
-	require_file(alteration->ask == NULL || (alteration->ask->alteration == alteration &&
-						 engine->session.state != STORE_LOST),
-		     path, "an alteration knows its question");
-	switch (alteration->state) {
-	case ALTERATION_WANTED:
-		require_file(idle || !first || alteration->former || looks(alteration), path,
-			     "an alteration is sent as soon as it may be");
-		break;
-	case ALTERATION_SENT:
-		require_file(first && alteration->ask != NULL, path,
-			     "an alteration that was sent has its turn");
-		break;
-	case ALTERATION_DOUBTFUL:
-		require_file(idle || !first || alteration->ask != NULL, path,
-			     "doubts are looked into");
-		break;
-	case ALTERATION_BARRED:
-		require_file(alteration->former || idle ||
-				     (alteration->error == 0 &&
-				      (engine->barred || !lock_may_grant(engine))),
-			     path, "what is done is told as soon as it may be");
-		break;
-	}
-}
-
-static void check_lockfiles(const struct engine *engine)
-{
-	const struct lockfile *file;
-	const struct alteration *alteration;
-	const struct file_read *read;
-	size_t count = 0;
-
-	DL_FOREACH (engine->alterations, alteration) {
-		check_alteration(alteration);
-		count++;
-	}
-	require_file(count == engine->alterations_count &&
-			     (!engine->turns_changed || engine->retry_ms != INT64_MAX ||
-			      engine->session.state != STORE_CONNECTED),
-		     "", "alterations are counted, and have their turns");
-	require_file(count > 0 || engine->turns == NULL, "", "nothing else has a turn");
-	for (file = engine->lockfiles; file != NULL; file = file->hh.next) {
-		require_file(engine->session.state != STORE_LOST, file->path,
-			     "a file ends with its session");
-		require_file(file->ask == NULL || file->ask->file == file, file->path,
-			     "a file knows who looks for it");
-		require_file(file->watch == NULL || file->watch->file == file, file->path,
-			     "a file knows its watch");
-		require_file(file->watch != NULL || !file->watched, file->path,
-			     "what is watched has a watch");
-		require_file(
-			(file->watch != NULL) + file->is_unwatched + (file->timer.place != 0) == 1,
-			file->path, "a file is watched, or is to be");
-	}
-	DL_FOREACH (engine->file_reads, read) {
-		require_file(read->ask != NULL || engine->session.state != STORE_CONNECTED ||
-				     engine->retry_ms != INT64_MAX,
-			     read->path, "a read is sent as soon as it may be");
-	}
-}
-
 void engine_check_invariants(const struct engine *engine)
 {
 	const struct lock *lock;
 	struct books books = {0};
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
 		check_lock(lock, &books);
-	check_lockfiles(engine);
+	engine->tenant.kind->check_invariants(engine->tenant.context);
 	if (books.holders != engine->count.holders || books.kept != engine->count.kept ||
 	    books.waiters != engine->count.waiters || books.claims != engine->count.claims ||
 	    books.wishes != engine->count.wishes || books.tests != engine->tests.count ||

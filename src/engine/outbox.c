@@ -34,13 +34,13 @@ enum operation {
 	OPERATION_WITHDRAW,
 	OPERATION_PROVE,
 	OPERATION_RENEW,
-	OPERATION_FILE,
+	OPERATION_ERRAND,
 };
 
 struct outgoing {
 	struct outgoing *prev, *next;
 	enum operation operation;
-	void *tag;		 /* FILE: the ask, which has everything */
+	void *tag;		 /* ERRAND: that, which has everything */
 	bool flag;		 /* PLACE: with a list; LIST: synced; WITHDRAW: with the marker */
 	bool attend;		 /* PLACE, LIST */
 	struct claim_name parts; /* PLACE */
@@ -50,23 +50,29 @@ struct outgoing {
 };
 
 /* Without memory it is asked for again soon. */
-static void transmit_ask(struct engine *engine, struct file_ask *ask)
+static void run(struct engine *engine, struct errand *errand)
 {
 	struct store *store = engine->store;
 	const struct store_ops *ops = store->ops;
 	int error = 0;
 
-	if (ask->kind == ASK_WATCH)
-		ops->watch(store, &ask->watcher, ask->steps[0].path, NULL);
-	else if (ask->kind == ASK_ALTER || ask->kind == ASK_SYNC)
-		error = ops->alter(store, &ask->change, ask->steps, ask->count);
-	else if (ask->kind == ASK_LIST)
-		error = ops->files(store, &ask->files, ask->steps[0].path);
-	else
-		error = ops->read(store, &ask->read, ask->steps[0].path, NULL);
-	ask->sent = error == 0;
-	ask->failed = error != 0;
-	if (ask->failed && engine->now_ms + RETRY_MEMORY_MS < engine->retry_ms)
+	switch (errand->kind) {
+	case ERRAND_WATCH:
+		ops->watch(store, &errand->watcher, errand->steps[0].path, NULL);
+		break;
+	case ERRAND_ALTER:
+		error = ops->alter(store, &errand->change, errand->steps, errand->count);
+		break;
+	case ERRAND_LIST:
+		error = ops->files(store, &errand->files, errand->steps[0].path);
+		break;
+	case ERRAND_READ:
+		error = ops->read(store, &errand->read, errand->steps[0].path, NULL);
+		break;
+	}
+	errand->sent = error == 0;
+	errand->failed = error != 0;
+	if (errand->failed && engine->now_ms + RETRY_MEMORY_MS < engine->retry_ms)
 		engine->retry_ms = engine->now_ms + RETRY_MEMORY_MS;
 }
 
@@ -110,8 +116,8 @@ static void transmit(struct engine *engine, const struct outgoing *outgoing)
 	case OPERATION_RENEW:
 		ops->renew(store, decisions_told_all(engine));
 		break;
-	case OPERATION_FILE:
-		transmit_ask(engine, tag);
+	case OPERATION_ERRAND:
+		run(engine, tag);
 		break;
 	}
 }
@@ -308,9 +314,10 @@ void outbox_send_proof(struct engine *engine, struct proof *proof, const struct 
 		     });
 }
 
-void outbox_ask_file(struct file_ask *ask)
+void outbox_run(struct engine *engine, struct errand *errand)
 {
-	send(ask->engine, &(struct outgoing){.operation = OPERATION_FILE, .tag = ask});
+	errand->watcher.of_tenant = true;
+	send(engine, &(struct outgoing){.operation = OPERATION_ERRAND, .tag = errand});
 }
 
 bool outbox_is_of_session(const struct engine *engine, const struct store_claim *claim)

@@ -7,7 +7,6 @@
 #ifndef DLOCKFS_ENGINE_OUTBOX_H
 #define DLOCKFS_ENGINE_OUTBOX_H
 
-#include "engine/alteration.h"
 #include "engine/state.h"
 
 void outbox_place(struct claim *claim, const char *data, bool list, bool attend);
@@ -21,8 +20,26 @@ void outbox_send_proof(struct engine *engine, struct proof *proof, const struct 
 /* With the marker of its holder (delay.h), if it may have one. */
 void outbox_withdraw(struct place *place, bool marked);
 
-/* An alteration, a read, a list or a watch, as the ask's kind says. */
-void outbox_ask_file(struct file_ask *ask);
+/* What the tenant asks of the store: alter(), read(), files() and watch() of a path. */
+enum errand_kind { ERRAND_ALTER, ERRAND_READ, ERRAND_LIST, ERRAND_WATCH };
+
+/* Such a question. It is the tenant's, and stays until the store has answered, or until it was not
+ * sent. Without memory in the store it has failed, and the engine resumes soon. */
+struct errand {
+	union { /* first: the store knows it by this, or, WATCH, by the watcher */
+		struct store_change change;
+		struct store_read read;
+		struct store_files files;
+	};
+	struct watcher watcher;
+	enum errand_kind kind;
+	bool sent; /* the store will answer, or */
+	bool failed;
+	size_t count;
+	const struct store_step *steps; /* the first one's path is what is read */
+};
+
+void outbox_run(struct engine *engine, struct errand *errand);
 
 /* Whether what was read ends with the present session. */
 bool outbox_is_of_session(const struct engine *engine, const struct store_claim *claim);

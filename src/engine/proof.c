@@ -32,7 +32,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/alteration.h"
 #include "engine/conflict.h"
 #include "engine/decisions.h"
 #include "engine/lock.h"
@@ -374,24 +373,23 @@ static bool may_be_proved(const struct claim *claim)
 	return claim->state == CLAIM_HELD || claim->state == CLAIM_WAITING;
 }
 
-/* The same for files that outlive close, but for those that are about to be altered. Returns false
- * if there is no room for all. */
-static bool collect_files(struct engine *engine, struct collection *collection)
-{
-	struct lockfile *file;
+/* What a heartbeat shows of the tenant's names. */
+struct shown {
+	const struct engine *engine;
+	struct collection *collection;
+};
 
-	for (file = engine->lockfiles; file != NULL; file = file->hh.next) {
-		size_t bytes = bytes_of(file->path, 0);
-		if (file->proof_round == engine->proofs.round || file->ask != NULL ||
-		    lockfile_is_busy(engine, file->path))
-			continue;
-		if (!has_room(engine, collection, 1, bytes))
-			return false;
-		file->proof_round = engine->proofs.round;
-		collection->proofs[collection->count++] = (struct store_proof){.path = file->path};
-		collection->znodes++;
-		collection->bytes += bytes;
-	}
+static bool show_name(void *to, const char *path)
+{
+	const struct shown *shown = to;
+	struct collection *collection = shown->collection;
+	size_t bytes = bytes_of(path, 0);
+
+	if (!has_room(shown->engine, collection, 1, bytes))
+		return false;
+	collection->proofs[collection->count++] = (struct store_proof){.path = path};
+	collection->znodes++;
+	collection->bytes += bytes;
 	return true;
 }
 
@@ -408,7 +406,9 @@ static void collect_next(struct engine *engine, struct collection *collection)
 			claim->proof_round = engine->proofs.round;
 		}
 	}
-	if (collect_files(engine, collection))
+	struct shown shown = {engine, collection};
+	if (engine->tenant.kind->show_names(engine->tenant.context, engine->proofs.round, show_name,
+					    &shown))
 		engine->proofs.round++; /* all have had their turn */
 }
 

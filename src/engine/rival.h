@@ -23,7 +23,7 @@ enum knowledge {
 
 /* Who has called watch() of the store: the tag. */
 struct watcher {
-	bool of_file; /* it is of a struct file_ask (alteration.h); else of a struct rival */
+	bool of_tenant; /* it is the tenant's (outbox.h); else of a struct rival */
 };
 
 /* A claim of somebody else. */

@@ -9,13 +9,12 @@
  *   claim    ours, those not placed in their order, each with its wish
  *   wish     of a claim that is handed on, one by one, behind all claims
  *
- * and those of lockfile_save.c.
+ * and those of the tenant.
  *
  * Loop thread only.
  */
 #include "engine/save.h"
 
-#include "engine/alteration.h"
 #include "engine/conflict.h"
 #include "engine/outbox.h"
 
@@ -397,6 +396,7 @@ static void visit_all(const struct engine *engine, struct state_visit each)
 		visit_wishes(&each, lock->handoffs.waiting);
 		visit_wishes(&each, lock->handoffs.held);
 	}
+	engine->tenant.kind->visit(engine->tenant.context, &each);
 }
 
 void engine_save(struct engine *engine, const struct engine_transfer *transfer, FILE *out)
@@ -404,7 +404,6 @@ void engine_save(struct engine *engine, const struct engine_transfer *transfer, 
 	engine->transfer = transfer;
 	save_engine(&engine->item, out);
 	visit_all(engine, (struct state_visit){.out = out});
-	lockfiles_save(engine, out);
 }
 
 void engine_set_journal(struct engine *engine, struct state_journal *journal,
@@ -417,5 +416,4 @@ void engine_set_journal(struct engine *engine, struct state_journal *journal,
 		return;
 	engine_mark(engine);
 	visit_all(engine, (struct state_visit){.journal = journal});
-	lockfiles_mark_all(engine);
 }

@@ -18,7 +18,6 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "engine/alteration.h"
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/decide.h"
@@ -175,7 +174,7 @@ static void lose_all(struct engine *engine)
 	struct lock *lock, *next;
 	engine->session.beat_under_way = false;
 	outbox_forget(engine);
-	lockfiles_lose_session(engine);
+	engine->tenant.kind->lose_session(engine->tenant.context);
 	tell_holders(engine);
 	engine->issued.session = next_session_number(engine->issued.session);
 	HASH_ITER (hh, engine->locks, lock, next) {
@@ -206,7 +205,7 @@ static void change_session(struct engine *engine, enum store_session session)
 		limit_waits(lock);
 	}
 	if (session == STORE_CONNECTED)
-		lockfiles_resume(engine);
+		engine->tenant.kind->resume(engine->tenant.context);
 }
 
 void session_changed(struct engine *engine, enum store_session session, int64_t timeout_ms)
@@ -248,7 +247,7 @@ void session_fence(struct engine *engine)
 	log_error("the store has not proved for %lld ms that the session lives: giving it up, "
 		  "%zu locks are lost",
 		  (long long)(engine->now_ms - outbox_lease(engine).proven_ms),
-		  engine->count.holders + HASH_COUNT(engine->lockfiles));
+		  engine->count.holders + engine->tenant.held);
 	change_session(engine, STORE_LOST);
 	outbox_renew_now(engine);
 }
@@ -320,8 +319,8 @@ void session_mind_silence(struct engine *engine)
 /* Whether anybody counts on the store. */
 static bool is_in_use(const struct engine *engine)
 {
-	return engine->count.claims > 0 || engine->tests.count > 0 || engine->lockfiles != NULL ||
-	       engine->alterations != NULL;
+	return engine->count.claims > 0 || engine->tests.count > 0 || engine->tenant.held > 0 ||
+	       engine->tenant.wanted > 0;
 }
 
 static bool needs_beat(const struct engine *engine)
@@ -372,7 +371,7 @@ void session_beaten(struct engine *engine, int error, const char *missing)
 	 * same again, and the others would never have their turn. */
 	if (error != 0 && error != -EACCES)
 		engine->proofs.round++;
-	if (error == -ENOENT && !lockfile_missed(engine, missing))
+	if (error == -ENOENT && !engine->tenant.kind->missed(engine->tenant.context, missing))
 		lock = lock_find(engine, missing);
 	if (lock != NULL) {
 		lock->doubts.missing = true;

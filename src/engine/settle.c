@@ -33,7 +33,6 @@
 
 #include <errno.h>
 
-#include "engine/alteration.h"
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/deadlock.h"
@@ -382,7 +381,7 @@ static void settle_barred(struct engine *engine)
 		}
 		handoffs_settle(lock);
 	}
-	lockfiles_resume(engine);
+	engine->tenant.kind->resume(engine->tenant.context);
 }
 
 void settle_changed(struct engine *engine)

@@ -32,7 +32,7 @@
  *   lock.c        lists that are asked for, and what is to be tried again
  *   session.c     the session and its lease
  *   moratorium.c  nothing is granted for a while after the store has forgotten claims
- *   lockfile.c    lock files that outlive close; the rest of that is in alteration.h
+ *   tenant.h      lock files, which share the engine's session
  *   outbox.c      what is sent to the store, behind the commit of the journal
  *   save.c        all that as text, and what of it has changed
  *   transfer.c    passed on to another process
@@ -101,6 +101,7 @@
 #include "engine/round_trip.h"
 #include "engine/seek.h"
 #include "engine/session.h"
+#include "engine/tenant.h"
 #include "engine/test.h"
 #include "engine/transfer.h"
 #include "journal/journal.h"
@@ -219,21 +220,7 @@ struct engine {
 	int64_t retry_ms;	   /* when to send again what failed; INT64_MAX: nothing did */
 	struct log_limit refusals; /* what the log says of them */
 
-	/* Lock files that outlive close (alteration.h). */
-	const struct file_answers *file_answers;
-	struct lockfile *lockfiles; /* of this host */
-	struct timers watch_timers; /* see lockfile_watch.c */
-	struct lockfile *unwatched;
-	size_t watches_sent; /* and not answered yet */
-	struct turn *turns;
-	struct alteration *alterations; /* not decided */
-	size_t alterations_count;
-	struct timers alteration_timers;
-	bool turns_changed; /* one of those that waited for another one may be sent */
-	struct file_read *file_reads;
-	size_t file_reads_count;
-	struct timers file_read_timers;
-	struct file_ask *file_asks; /* under way */
+	struct tenant tenant;
 
 	struct lock *locks;
 	struct decisions decisions;
@@ -248,7 +235,7 @@ struct engine {
 /* Whether anything is of this host that ends with the session. */
 static inline bool engine_holds(const struct engine *engine)
 {
-	return engine->count.holders > 0 || engine->lockfiles != NULL;
+	return engine->count.holders > 0 || engine->tenant.held > 0;
 }
 
 static inline struct lock *wish_lock(const struct wish *wish)

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/alteration.h"
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/coverage.h"
@@ -472,9 +471,10 @@ static int restore_waiting(struct restoring *restoring)
 static int restore_line(struct restoring *restoring)
 {
 	const char *word = restoring->in->word;
+	const struct tenant *tenant = &restoring->engine->tenant;
 
-	if (lockfiles_have_word(word))
-		return lockfiles_restore(restoring->engine, restoring->in);
+	if (tenant->kind->has_word(word))
+		return tenant->kind->restore(tenant->context, restoring->in);
 	if (strcmp(word, "engine") == 0)
 		return restore_engine(restoring);
 	if (strcmp(word, "lock") == 0)
@@ -490,7 +490,7 @@ static int restore_line(struct restoring *restoring)
 	return strcmp(word, "wish") == 0 ? restore_waiting(restoring) : restore_claim(restoring);
 }
 
-static bool is_of_engine(const char *word)
+static bool is_of_engine(const struct engine *engine, const char *word)
 {
 	static const char *const words[] = {"engine", "lock",  "owner", "process",
 					    "file",   "claim", "wish"};
@@ -498,7 +498,7 @@ static bool is_of_engine(const char *word)
 		if (strcmp(words[i], word) == 0)
 			return true;
 	}
-	return lockfiles_have_word(word);
+	return engine->tenant.kind->has_word(word);
 }
 
 int engine_restore(struct engine *engine, const struct engine_transfer *transfer,
@@ -511,7 +511,7 @@ int engine_restore(struct engine *engine, const struct engine_transfer *transfer
 	while (error == 0 && (more = state_next(in)) != 0) {
 		if (more < 0)
 			return more;
-		if (!is_of_engine(in->word)) {
+		if (!is_of_engine(engine, in->word)) {
 			state_again(in);
 			break;
 		}

@@ -10,8 +10,8 @@
  *	};
  *
  * A key whose value has to be computed, or depends on another key, has no row: who owns the line
- * writes and reads it beside the table. tests/system/sources/test-formats.sh reads the rows as they are
- * written here, the key and the kind in one line.
+ * writes and reads it beside the table. tests/system/sources/test-formats.sh reads the rows as they
+ *are written here, the key and the kind in one line.
  *
  * Any thread, one at a time for a stream or a reader.
  */

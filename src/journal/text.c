@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,16 +60,11 @@ void state_time(FILE *out, const char *key, struct timespec time)
 /* Escapes the bytes. Returns the end of what was written. */
 static char *escape(const unsigned char *bytes, size_t count, char *to)
 {
-	static const char hex[] = "0123456789ABCDEF";
-
 	for (size_t i = 0; i < count; i++) {
-		if (escape_is_plain(bytes[i])) {
+		if (escape_is_plain(bytes[i]))
 			*to++ = (char)bytes[i];
-			continue;
-		}
-		*to++ = '%';
-		*to++ = hex[bytes[i] >> 4];
-		*to++ = hex[bytes[i] & 15];
+		else
+			to = escape_put(to, bytes[i]);
 	}
 	return to;
 }
@@ -156,36 +150,6 @@ bool state_failed(const struct state_reader *reader)
 	return reader->why[0] != '\0';
 }
 
-/* The value of a digit 0-9, A-F and 1; 0: it is none. */
-static const unsigned char hex_values[UCHAR_MAX + 1] = {
-	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,
-	['6'] = 7,  ['7'] = 8,	['8'] = 9,  ['9'] = 10, ['A'] = 11, ['B'] = 12,
-	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
-};
-
-/* Replaces the escapes of a value, in place. Returns false if one is malformed. */
-static bool unescape(struct state_field *field)
-{
-	const unsigned char *from = (unsigned char *)strchrnul(field->value, '%');
-	char *to = (char *)from;
-
-	for (; *from != '\0'; from++) {
-		if (*from != '%') {
-			*to++ = (char)*from;
-			continue;
-		}
-		unsigned int high = hex_values[from[1]];
-		unsigned int low = high != 0 ? hex_values[from[2]] : 0;
-		if (low == 0)
-			return false;
-		*to++ = (char)((high - 1) * 16 + low - 1);
-		from += 2;
-	}
-	*to = '\0';
-	field->bytes = (size_t)(to - field->value);
-	return true;
-}
-
 /* Splits the line into its word and fields. */
 static int split(struct state_reader *reader)
 {
@@ -210,8 +174,10 @@ static int split(struct state_reader *reader)
 		struct state_field *field = &reader->fields[reader->field_count++];
 		field->key = pair;
 		field->value = value + 1;
-		if (!unescape(field))
+		ssize_t bytes = escape_decode(field->value, field->value, strlen(field->value));
+		if (bytes < 0)
 			return state_refuse(reader, NULL, "%XX with two digits 0-9, A-F");
+		field->bytes = (size_t)bytes;
 	}
 	return 1;
 }

@@ -41,7 +41,7 @@ void seeker_dispatch(struct seeker *seeker);
  * attempt is with another one, if there is. */
 void seeker_add(struct seeker *seeker, const struct seeker_server *server);
 
-/* Begins to seek, if it does not yet, until that time (CLOCK_BOOTTIME, ms); for a session with that
+/* Begins to seek, if it does not yet, until that time (clock_now_ms()); for a session with that
  * timeout, which the interval is a part of. */
 void seeker_start(struct seeker *seeker, int64_t timeout_ms, int64_t until_ms);
 void seeker_stop(struct seeker *seeker);

@@ -61,7 +61,7 @@ enum store_moratorium {
 	STORE_SET_BACK, /* the service has gone back to an earlier state than this host has seen */
 };
 
-/* One claim of a queue, as the store lists it. A znode that another client, or a person, has made
+/* One claim of a queue, as the store lists it. An entry that another client, or a person, has made
  * under the name of a claim may be listed too, though it does not end with a session: watch() finds
  * that out. */
 struct store_entry {
@@ -90,7 +90,7 @@ struct store_proof {
 
 /* What a store knows of the lease: until when its session is certain to live. Only the store knows
  * what proves that, and how often it has to be proven anew; the file in its folder that has the
- * arithmetic says from where each rule is. Times are of CLOCK_BOOTTIME (base/clock.h), in
+ * arithmetic says from where each rule is. Times are of clock_now_ms() (base/clock.h), in
  * milliseconds, and are reckoned from when something was sent, never from its answer. */
 struct store_lease {
 	/* From then on the session may be over without STORE_LOST, unless the lease is renewed.
@@ -118,10 +118,9 @@ struct store_events {
 	 * session that is lost ends before the event. */
 	void (*on_session)(void *context, enum store_session session, int64_t timeout_ms);
 
-	/* Nothing is to be granted before that time of CLOCK_BOOTTIME, in milliseconds, whatever
-	 * the store shows. Comes before on_session() tells that the session is connected, or lost,
-	 * which follows it if the service has gone back: what was placed or seen before does not
-	 * count. */
+	/* Nothing is to be granted before `until_ms` (clock_now_ms()), whatever the store shows.
+	 * Comes before on_session(STORE_CONNECTED). If the service has gone back,
+	 * on_session(STORE_LOST) follows: what was placed or seen before does not count. */
 	void (*on_moratorium)(void *context, enum store_moratorium why, int64_t until_ms);
 
 	/* The lease is renewed: its end, by lease(), is later than before. Another event follows:
@@ -131,13 +130,12 @@ struct store_events {
 
 	/* place() is done. error 0: the claim stands in the queue as `name` with `order`; entries
 	 * is the whole queue at a moment after that (the claim itself included), or NULL if the
-	 * queue was not asked for or could not be read. `after` is an order below its own: no claim
-	 * that stands, and none whose orphan does, was placed between the one that has, or had,
-	 * that order and this one. INT64_MAX: nothing is known of that. -ECONNRESET: ambiguous.
-	 * -EACCES, -ENAMETOOLONG, -EMSGSIZE (the service takes nothing as long as the text),
-	 * -ENOMEM, -EIO: it was not placed. -EAGAIN: likewise, and no claim
-	 * of the lock is placed for a few seconds, so that the orders of a lock above it can start
-	 * anew. */
+	 * queue was not asked for or could not be read. `after` is an order below the claim's own.
+	 * Between the claim that has, or had, that order and this one no claim was placed that
+	 * still stands, or whose orphan does. INT64_MAX: nothing is known of that. -ECONNRESET:
+	 * ambiguous. -EACCES, -ENAMETOOLONG, -EMSGSIZE (the service takes nothing as long as the
+	 * text), -ENOMEM, -EIO: it was not placed. -EAGAIN: likewise, and no claim of the lock is
+	 * placed for a few seconds, so that the orders of a lock above it can start anew. */
 	void (*on_placed)(void *context, void *tag, int error, const char *name, int64_t order,
 			  int64_t after, const struct store_entry *entries, size_t count);
 
@@ -159,10 +157,10 @@ struct store_events {
 	void (*on_read)(void *context, void *tag, const char *text, uint32_t version);
 
 	/* watch() is over. error 0: the claim is gone. -EOWNERDEAD: likewise, but its host has not
-	 * withdrawn it, and may not know: only from a store that can tell. -ENXIO: the znode is no
-	 * claim, for it does not end with a session; lists leave it out from now on, until that has
-	 * changed or the connection is lost. -ECONNRESET: the watch could not be set up and nothing
-	 * is known of the claim. Other errors as for on_listed. */
+	 * withdrawn it, and may not know: only from a store that can tell. -ENXIO: the entry is no
+	 * claim, because it does not end with a session; lists leave it out until that has changed
+	 * or the connection is lost. -ECONNRESET: the watch could not be set up and nothing is
+	 * known of the claim. Other errors as for on_listed. */
 	void (*on_watched)(void *context, void *tag, int error);
 
 	/* amend() is done: 0, the claim has the new data, or is gone; -ESTALE: it was changed more
@@ -242,10 +240,11 @@ enum store_step_kind {
 	STEP_CHECK,   /* nothing changes: a file of this session is there; -ENOENT */
 };
 
-/* At most, in one transaction: steps; and bytes of their texts, with STORE_STEP_BYTES for each and
- * three for each byte of its path. So a transaction stays below the 1 MiB that ZooKeeper takes
- * (jute.maxbuffer; etcd takes 1.5 MiB, --max-request-bytes), with what its leader adds. Where
- * administrators have set that to less it is answered -EMSGSIZE. */
+/* The most in one transaction: steps; and bytes, which are those of the steps' texts,
+ * STORE_STEP_BYTES for each step, and three for each byte of its path. So a transaction stays below
+ * the 1 MiB that ZooKeeper takes (jute.maxbuffer), with what its leader adds; etcd takes 1.5 MiB
+ * (--max-request-bytes). Where administrators have set that to less, a longer one is answered
+ * -EMSGSIZE. */
 #define STORE_STEPS_MAX	      8
 #define STORE_STEPS_BYTES_MAX ((size_t)(1024 - 1) * 1024)
 #define STORE_STEP_BYTES      128
@@ -254,8 +253,9 @@ struct store_step {
 	enum store_step_kind kind;
 	const char *path;
 	const char *text; /* MAKE, TAKE, REPLACE: any text; the first line is of this file only */
-	/* REPLACE, REMOVE: how often the text was changed; or STORE_ANY_VERSION, of a file of this
-	 * session. Whether that is another one's by now not every service can check: then -ENOENT.
+	/* REPLACE, REMOVE: how often the text was changed; or STORE_ANY_VERSION, for a file of this
+	 * session. A service that can check whether the file is another session's by now answers
+	 * -ENOENT then.
 	 */
 	uint32_t version;
 };
@@ -293,12 +293,12 @@ struct store_ops {
 	/* Puts a claim at the end of the queue of `path`, with `text` (claim/data.h) as its data.
 	 * In a store that other clients can see, a claim of CLAIM_CURATOR_ANY has a companion,
 	 * which comes and goes with it: place(), prove(), withdraw() and remove() treat the two as
-	 * one. The strings are copied; the name's order is not looked at. With `list` the event has
-	 * the queue, too, which costs no further round trip. If it has, and `attention` is not
-	 * NULL, on_changed() comes once, with that as its tag, as list() has it; and it comes
-	 * before everything that is told of what happened after the change, but behind the end of a
-	 * claim that is the change. A store that cannot keep that order calls it before
-	 * on_placed(). */
+	 * one. The strings are copied; the name's order is ignored. With `list` the event has the
+	 * queue, too, which costs no further round trip. If the event has it, and `attention` is
+	 * not NULL, on_changed() comes once with that as its tag, as after list(). It comes before
+	 * anything is told that happened after the change; but if the change is the end of a claim,
+	 * on_watched() of that claim comes first. A store that cannot keep that order calls
+	 * on_changed() before on_placed(). */
 	void (*place)(struct store *store, void *tag, const char *path,
 		      const struct claim_name *name, const char *text, bool list, void *attention);
 
@@ -346,9 +346,9 @@ struct store_ops {
 	 * STORE_LOST: then it never ends, and nothing is due. O(1). */
 	void (*lease)(struct store *store, int64_t now_ms, struct store_lease *ret);
 
-	/* The next heartbeat is due as if one were sent now: the only claim of the session is being
-	 * placed, so that one would show no other to stand. A store in which a claim that was
-	 * placed does not renew the lease ignores that. NULL as lease(). */
+	/* The next heartbeat is due as if one were sent now. The only claim of the session is being
+	 * placed, so a heartbeat would show of no other claim that it stands. A store in which a
+	 * claim that was placed does not renew the lease ignores that. NULL as lease(). */
 	void (*defer_beat)(struct store *store);
 
 	/* The clock may have stood still until now, while that of the service went on, for a time
@@ -374,8 +374,8 @@ struct store_ops {
 	int (*write)(struct store *store, struct store_change *change, const char *path,
 		     const char *name, const char *text, uint32_t version);
 
-	/* Takes a claim of another session away: of that one, as read() has told. -EPERM, at once:
-	 * it is this one, whose claims only withdraw() takes away. */
+	/* Takes away a claim of the session `session`, as read() has told it. -EPERM, at once: that
+	 * is this store's own session, whose claims only withdraw() takes away. */
 	int (*remove)(struct store *store, struct store_change *change, const char *path,
 		      const char *name, uint64_t session);
 
@@ -408,9 +408,8 @@ struct store_ops {
 	 * stores the call has no effect there. */
 	void (*renew)(struct store *store, const struct store_told *told);
 
-	/* The time of on_moratorium() is over: the root is taken for one that has always been
-	 * there, by hosts that come later, too. Not waited for. NULL where on_moratorium() never
-	 * comes. */
+	/* The time of on_moratorium() is over: leaves a mark, by which hosts that come later know
+	 * that the root is not new. Nobody waits for it. NULL where on_moratorium() never comes. */
 	void (*settle)(struct store *store);
 
 	/* One line for people about where the claims are kept and how the connection is. */
@@ -462,7 +461,7 @@ struct store_ops {
 	int64_t order_late, order_unsure;
 
 	/* The version of the data of a claim that was never changed since it was placed. Of claims
-	 * that another version of dlockfs has placed it may be another one. */
+	 * that others have placed it may be another one. */
 	uint32_t first_version;
 
 	/* Ends the session, so that all its claims are gone, and frees the store. No event

@@ -19,7 +19,8 @@
  *         +----/-------+/------------------------------> time
  *                   set back
  *
- * A host that has seen nothing of that, on servers to which no other has come yet, cannot know it.
+ * A host that has seen nothing of the service before the set-back cannot know of it, until a host
+ * that has seen more connects.
  *
  * Pure functions, any thread.
  */

@@ -3,10 +3,9 @@
  * The locks of a view under way, and what the answers about them lead to: view.c asks, lock.c takes
  * the answers in, which may bring further locks.
  *
- * About a lock its queue is asked. In a directory of lock files that outlive close (claim/
- * file_path.h) names are files, and may have a queue besides. So each is asked for, and a view of
- * all queues lists the directory first: then it knows which names, of those that a look at the
- * queues tells, are files.
+ * Of a lock its queue is read. In a directory of lock files that outlive close (claim/file_path.h)
+ * a name is a file, and may have a queue besides, so both are read. A view of all queues lists such
+ * a directory first: then it knows which of the names that it finds are files.
  *
  * For the view's own files. Loop thread only.
  */
@@ -100,8 +99,8 @@ enum view_question view_lock_next_question(const struct view_lock *lock);
 /* The question is answered, and the answer taken in. */
 void view_lock_answered(struct view_lock *lock);
 
-/* Take answers in. Each returns what becomes of the view: 0, or -errno. The error of a question,
- * below 0: */
+/* Take answers in. Each returns what becomes of the view: 0, or -errno. view_lock_take_error()
+ * takes the error of a question, below 0. */
 int view_lock_take_error(struct view_lock *lock, int error);
 int view_lock_take_look(struct view_lock *lock, const char *const *names, size_t names_count,
 			const struct store_entry *entries, size_t entries_count);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
+
 #define LOCK_KEY "lock="
 
 /* A position in a text: the lines of one lock, the first of which names it. */
@@ -15,27 +17,16 @@ struct cursor {
 	char *path;	      /* of the lock; NULL: at the end of the text */
 };
 
-static int hex_value(char digit)
-{
-	return digit <= '9' ? digit - '0' : digit - 'A' + 10;
-}
-
 /* The value that ends at a space or at the end of the line, as escape_write() has written it. */
 static char *decode(const char *value, const char *end)
 {
-	char *path = malloc((size_t)(end - value) + 1), *to = path;
+	const char *space = memchr(value, ' ', (size_t)(end - value));
+	const char *newline = memchr(value, '\n', (size_t)((space ? space : end) - value));
+	size_t bytes = (size_t)((newline ? newline : space ? space : end) - value);
+	char *path = malloc(bytes + 1);
 
-	if (path == NULL)
-		return NULL;
-	while (value < end && *value != ' ' && *value != '\n') {
-		if (*value == '%' && end - value > 2) {
-			*to++ = (char)(hex_value(value[1]) << 4 | hex_value(value[2]));
-			value += 3;
-		} else {
-			*to++ = *value++;
-		}
-	}
-	*to = '\0';
+	if (path != NULL)
+		escape_decode_lenient(path, bytes + 1, value, bytes);
 	return path;
 }
 

@@ -14,8 +14,8 @@
  *     position=2 state=waiting mode=shared kind=record ranges=r0-63 ...
  *
  * Keys come in this order. A key whose value is not known is left out; later versions may add more.
- * Values have no spaces: they are encoded as base/escape.h says. A value in the data of a claim
- * that is not well-formed, or longer than 1 KiB, is left out.
+ * Values have no spaces: they are encoded as base/escape.h says. A value in the data of a claim is
+ * left out if it is not well-formed, or longer than 1 KiB.
  *
  * A claim that passes from one caller of its host to the next (engine/handoff.c) is shown, on that
  * host, with the caller that uses it now. Callers that follow have a line each behind it, as no

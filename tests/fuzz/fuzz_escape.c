@@ -44,7 +44,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	REQUIRE(escape_is_valid(written, written_bytes) == (written_bytes > 0));
 	REQUIRE(strncmp(written, value, strlen(value)) == 0);
 
-	/* Of any other text: a byte that is not printable, or half an escape, is never valid. */
+	REQUIRE(escape_decode(written, written, written_bytes) == (ssize_t)strlen(text));
+	REQUIRE(strcmp(written, text) == 0);
+
+	/* Of any other text: what is decoded fits; a byte that is not printable, or half an escape,
+	 * is never valid. */
+	escape_decode_lenient(value, room, text, strlen(text));
+	REQUIRE(strnlen(value, room) < room);
 	if (escape_is_valid(text, strlen(text)))
 		for (const char *at = text; *at; at++)
 			REQUIRE(*at > ' ' && *at < 0x7f);

@@ -1018,7 +1018,7 @@ static void begin_filesystem(struct world *world, int journal)
 {
 	struct filesystem *filesystem = &world->filesystem;
 
-	REQUIRE(shards_open(&world->config, &serving_engine_events, NULL, &world->shards) == 0);
+	REQUIRE(shards_open(&world->config, &serving_events, NULL, &world->shards) == 0);
 	world->engine = world->shards.list->engine;
 	world->store = world->shards.list->store;
 	world->service = ((struct local_store *)world->store)->service;

@@ -80,9 +80,9 @@ static void check_no_claims(const char *znode)
 	}
 }
 
-static void check_encoded(const char *root, const char *path, enum znode_names names)
+static void check_encoded(const char *root, const char *path)
 {
-	char *znode = znode_path_encode(root, path, names), *back;
+	char *znode = znode_path_encode(root, path), *back;
 	size_t root_bytes = strlen(root);
 
 	REQUIRE(znode);
@@ -90,27 +90,26 @@ static void check_encoded(const char *root, const char *path, enum znode_names n
 	REQUIRE(count_slashes(znode + root_bytes) == count_slashes(path) + 1);
 	REQUIRE(strlen(znode) <= root_bytes + 1 + 3 * strlen(path));
 	check_znode(znode);
-	if (names == ZNODE_NAMES_NO_CLAIMS)
-		check_no_claims(znode + root_bytes);
+	check_no_claims(znode + root_bytes);
 	if (root_bytes == 0)
 		REQUIRE(strcmp(znode, "/zookeeper") != 0 && strncmp(znode, "/zookeeper/", 11) != 0);
-	REQUIRE(znode_path_decode(znode + root_bytes + 1, names, &back) == 0);
+	REQUIRE(znode_path_decode(znode + root_bytes + 1, &back) == 0);
 	REQUIRE(strcmp(back, path) == 0);
 	free(back);
 	free(znode);
 }
 
-static void check_decoded(const char *encoded, enum znode_names names)
+static void check_decoded(const char *encoded)
 {
 	char *path, *below_root, *below_server_root;
-	int error = znode_path_decode(encoded, names, &path);
+	int error = znode_path_decode(encoded, &path);
 
 	REQUIRE(error == 0 || error == -EINVAL);
 	if (error != 0)
 		return;
 	REQUIRE(is_lock_path(path));
-	below_root = znode_path_encode("/r", path, names);
-	below_server_root = znode_path_encode("", path, names);
+	below_root = znode_path_encode("/r", path);
+	below_server_root = znode_path_encode("", path);
 	REQUIRE(below_root && below_server_root);
 	REQUIRE(strcmp(below_root + 3, encoded) == 0 ||
 		strcmp(below_server_root + 1, encoded) == 0);
@@ -123,13 +122,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	char *text = fuzz_text(data, bytes);
 
-	for (enum znode_names names = ZNODE_NAMES_PLAIN; names <= ZNODE_NAMES_NO_CLAIMS; names++) {
-		if (is_lock_path(text)) {
-			check_encoded("", text, names);
-			check_encoded("/dlockfs", text, names);
-		}
-		check_decoded(text, names);
+	if (is_lock_path(text)) {
+		check_encoded("", text);
+		check_encoded("/dlockfs", text);
 	}
+	check_decoded(text);
 	free(text);
 	return 0;
 }

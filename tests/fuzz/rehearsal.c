@@ -32,7 +32,7 @@ static void heir_begin(struct heir *heir, const char *text, size_t bytes)
 	heir->error = takeover_read(&heir->takeover, file, heir->why, sizeof(heir->why));
 	if (heir->error != 0)
 		return;
-	REQUIRE(shards_open(&heir->config, &serving_engine_events, &former, &heir->shards) == 0);
+	REQUIRE(shards_open(&heir->config, &serving_events, &former, &heir->shards) == 0);
 	REQUIRE(serving_init(&heir->filesystem, &heir->config, &heir->shards) == 0);
 	heir->begun = true;
 	heir->error =

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lockfile/lockfiles.h"
 #include "world.h"
 
 enum {
@@ -97,6 +98,9 @@ void host_open_engine(struct host *host)
 
 	host->engine = engine_create(&user_events, host, host->session_seed);
 	if (host->engine == NULL)
+		abort();
+	host->lockfiles = lockfiles_create(host->engine, &file_user_events, host);
+	if (host->lockfiles == NULL)
 		abort();
 	if (world->seed % 4 == 1) /* else so many as are never under way here */
 		engine_set_placing_max(host->engine, 1 + world->seed / 4 % 3);

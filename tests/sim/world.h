@@ -156,7 +156,8 @@ struct host {
 	unsigned life; /* of all that ever were, from 1: a host that comes back begins another, and
 			  so does one that gives its session up */
 	uint64_t session_seed;
-	struct engine *engine; /* NULL: it is down */
+	struct engine *engine;	     /* NULL: it is down */
+	struct lockfiles *lockfiles; /* the engine's */
 	struct store *store;
 	struct store *ghost;	       /* of its former life, until that session has expired */
 	struct state_journal *journal; /* NULL: it has none */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/lockfile.h"
+#include "lockfile/lockfiles.h"
 #include "world.h"
 
 enum { FILES_PERCENT = 40, ACTS_PERCENT = 25, LATE_MS = 50 };
@@ -155,10 +155,11 @@ static void send_call(struct file_call *call)
 	host_note(call->host);
 	engine_advance(engine, host_clock(call->host));
 	if (call->kind == FILE_READ)
-		error = engine_read_file(engine, paths[call->file], call->limit_ms, call);
+		error = lockfiles_read(call->host->lockfiles, paths[call->file], call->limit_ms,
+				       call);
 	else
-		error = engine_alter(engine, steps, steps_of(call, text, steps), call->limit_ms,
-				     call);
+		error = lockfiles_alter(call->host->lockfiles, steps, steps_of(call, text, steps),
+					call->limit_ms, call);
 	if (error != 0)
 		world_fail(call->host->world, "a call about a file: %d", error);
 }
@@ -463,7 +464,7 @@ static void check_host(struct host *host)
 	struct world *world = host->world;
 
 	for (int file = 0; file < FILES_MAX; file++) {
-		bool has = engine_has_file(host->engine, paths[file]);
+		bool has = lockfiles_have(host->lockfiles, paths[file]);
 
 		if (has && host->files[file] == 0)
 			world_fail(world, "host %d has file %s, and nobody knows", host->number,

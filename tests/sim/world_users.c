@@ -149,7 +149,6 @@ const struct engine_events user_events = {
 	.on_lost = on_lost,
 	.on_told = on_told,
 	.on_revoked = on_revoked,
-	.files = &file_user_events,
 };
 
 static void user_open(struct host *host, struct user *user)

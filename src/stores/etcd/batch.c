@@ -147,22 +147,6 @@ static void fill(struct batch *batch, struct operation **list, struct transactio
 	}
 }
 
-static void send(struct batch *batch, struct transaction *transaction)
-{
-	struct store_etcd *store = batch->store;
-	const Etcd__TxnRequest *request = etcd_transaction_finish(transaction);
-	size_t bytes = etcd__txn_request__get_packed_size(request);
-	uint8_t *message = malloc(bytes);
-
-	if (message) {
-		etcd__txn_request__pack(request, message);
-		batch->sent_ms = clock_now_ms();
-		batch->call = grpc_call(store->grpc, ETCD_TRANSACTION_METHOD, message, bytes, 0,
-					on_answer, batch);
-	}
-	free(message);
-}
-
 /* Sends some of the list. Returns false when out of memory. */
 static bool send_some(struct store_etcd *store, struct operation **list)
 {
@@ -177,8 +161,9 @@ static bool send_some(struct store_etcd *store, struct operation **list)
 	if (batch->kind == STORE_PLACE)
 		etcd_transaction_require_session(&transaction, store);
 	fill(batch, list, &transaction);
+	batch->sent_ms = clock_now_ms();
 	if (batch->count > 0)
-		send(batch, &transaction);
+		batch->call = etcd_transaction_send(&transaction, store->grpc, 0, on_answer, batch);
 	for (size_t i = 0; i < batch->count; i++) {
 		etcd_operation_forget_said(batch->operations[i]);
 		if (!batch->call)

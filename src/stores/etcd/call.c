@@ -14,6 +14,7 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include "base/escape.h"
 #include "stores/etcd/grpc.h"
 
 #define PREFIX_BYTES ((size_t)5)
@@ -127,30 +128,6 @@ void call_end(struct grpc_call *call, int status, const char *text)
 		snprintf(call->text, sizeof(call->text), "%s", text);
 }
 
-static int digit_of(char character)
-{
-	return isdigit((unsigned char)character) ? character - '0'
-						 : tolower((unsigned char)character) - 'a' + 10;
-}
-
-/* grpc-message: what is not printable is written as %XX. A text that is too long is cut. */
-static void set_text(struct grpc_call *call, const char *value, size_t bytes)
-{
-	size_t length = 0;
-
-	for (size_t i = 0; i < bytes && length < sizeof(call->text) - 1; i++) {
-		char character = value[i];
-
-		if (character == '%' && i + 2 < bytes && isxdigit((unsigned char)value[i + 1]) &&
-		    isxdigit((unsigned char)value[i + 2])) {
-			character = (char)(digit_of(value[i + 1]) * 16 + digit_of(value[i + 2]));
-			i += 2;
-		}
-		call->text[length++] = character ? character : ' ';
-	}
-	call->text[length] = '\0';
-}
-
 /* A number of up to three digits; `otherwise` if it is none. */
 static int number_of(const char *value, size_t bytes, int otherwise)
 {
@@ -187,7 +164,7 @@ bool call_header(struct grpc_call *call, const char *name, size_t name_bytes, co
 	else if (IS("grpc-status"))
 		call->grpc_status = number_of(value, value_bytes, GRPC_UNKNOWN);
 	else if (IS("grpc-message"))
-		set_text(call, value, value_bytes);
+		escape_decode_lenient(call->text, sizeof(call->text), value, value_bytes);
 	return true;
 #undef IS
 }

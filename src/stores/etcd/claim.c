@@ -60,7 +60,7 @@ static int send_amend(struct operation *operation)
 	    etcd_key_end_of_claim(&end, &operation->claim.key)) {
 		etcd_change(&transaction, &operation->claim, &data, &end, operation->text,
 			    operation->version, operation->store->lease_id);
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		error = etcd_operation_call(operation, &transaction);
 	}
 	free(data.bytes);
 	free(end.bytes);
@@ -112,7 +112,7 @@ static int send_mark(struct operation *operation)
 		etcd_transaction_require_created(&transaction, &claim->key, claim->order);
 		etcd_transaction_put(&transaction.then, &marker, operation->name, 0);
 		etcd_transaction_put(&transaction.then, &text, operation->text, 0);
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		error = etcd_operation_call(operation, &transaction);
 	}
 	free(marker.bytes);
 	free(text.bytes);
@@ -205,7 +205,7 @@ static int send_proof(struct operation *operation)
 		done = add_proof(&transaction, operation, i, &keys);
 	if (done && etcd_key_of_tokens(&tokens, store->root)) {
 		etcd_transaction_range(&transaction.then, &tokens, NULL);
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		error = etcd_operation_call(operation, &transaction);
 	}
 	for (size_t i = 0; i < operation->count; i++) {
 		free(keys.data[i].bytes);

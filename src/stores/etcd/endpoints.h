@@ -48,8 +48,8 @@ void endpoints_turn_to(struct endpoints *endpoints, int number,
 /* Begins to look for the addresses of that server. Returns 0; or -EIO and `why`. */
 int endpoints_resolve(struct endpoints *endpoints, char *why, size_t why_bytes);
 
-/* Goes on with it after an event of a socket (0 for `data`: after a time). Returns 1 once the
- * addresses are there, 0 if they are not yet; or -EIO and `why`. */
+/* Goes on with the look-up after an event of a socket (0 for `data`: after a time). Returns 1 once
+ * the addresses are there, 0 if they are not yet; or -EIO and `why`. */
 int endpoints_advance(struct endpoints *endpoints, uint64_t data, uint32_t events, char *why,
 		      size_t why_bytes);
 

@@ -32,9 +32,7 @@
  *
  * And whether the root is *settled*: whoever finds it empty cannot know whether it has always been.
  * So there is a mark below it. A host that finds none grants nothing for a session timeout, and
- * then puts the mark, unless it is told that the root is new. A host that goes on with the lease of
- * an older dlockfs, which knew of no mark, knows that the service has kept its data: it puts the
- * mark at once.
+ * then puts the mark, unless it is told that the root is new.
  *
  * Loop thread only.
  */
@@ -47,8 +45,6 @@
 #include "stores/etcd/operation.h"
 #include "stores/etcd/transaction.h"
 
-#define TRANSACTION "/etcdserverpb.KV/Txn"
-
 /* No session gets there; what is kept over a restart is a signed number. */
 #define EPOCH_MAX ((uint64_t)INT64_MAX / 2)
 
@@ -58,13 +54,20 @@ enum { SILENCES_IN_TIMEOUT = 4 };
 static void put_epoch(struct store_etcd *store);
 static void delete_key(struct store_etcd *store);
 
-bool etcd_session_ask(struct store_etcd *store, const char *method, const void *message,
-		      size_t bytes, void (*done)(void *, int, const char *, const void *, size_t))
+/* To be called before the session asks something. Returns how long the answer is awaited. */
+static int64_t begin_to_ask(struct store_etcd *store)
 {
 	store->asked_ms = clock_now_ms();
 	store->asked_seen = store->seen;
-	store->asking = grpc_call(store->grpc, method, message, bytes,
-				  store->ttl_s * 1000 / SILENCES_IN_TIMEOUT, done, store);
+	return store->ttl_s * 1000 / SILENCES_IN_TIMEOUT;
+}
+
+bool etcd_session_ask(struct store_etcd *store, const char *method, const void *message,
+		      size_t bytes, void (*done)(void *, int, const char *, const void *, size_t))
+{
+	int64_t limit_ms = begin_to_ask(store);
+
+	store->asking = grpc_call(store->grpc, method, message, bytes, limit_ms, done, store);
 	etcd_store_wake(store);
 	return store->asking != NULL;
 }
@@ -77,9 +80,7 @@ static void on_marked(void *context, int status, const char *text, const void *a
 static void change_mark(struct store_etcd *store, bool settled)
 {
 	struct transaction transaction;
-	const Etcd__TxnRequest *request;
 	struct etcd_key mark;
-	uint8_t *message;
 
 	if (!etcd_key_of_mark(&mark, store->root))
 		return;
@@ -88,13 +89,9 @@ static void change_mark(struct store_etcd *store, bool settled)
 		etcd_transaction_put(&transaction.then, &mark, "", 0);
 	else
 		etcd_transaction_delete(&transaction.then, &mark, NULL);
-	request = etcd_transaction_finish(&transaction);
-	message = malloc(etcd__txn_request__get_packed_size(request));
-	if (message && grpc_is_connected(store->grpc))
-		grpc_call(store->grpc, TRANSACTION, message,
-			  etcd__txn_request__pack(request, message), 0, on_marked, store);
+	if (grpc_is_connected(store->grpc))
+		etcd_transaction_send(&transaction, store->grpc, 0, on_marked, store);
 	etcd_store_wake(store);
-	free(message);
 	free(mark.bytes);
 }
 
@@ -136,11 +133,11 @@ static void judge_mark(struct store_etcd *store, const Etcd__TxnResponse *answer
 
 	bool is_there = !found || found->n_kvs > 0;
 
-	if (!is_there && (store->new_root || (store->is_of_older && store->resumed)))
+	if (!is_there && store->new_root)
 		change_mark(store, true);
 	else if (!is_there)
 		bar(store, STORE_NEW_ROOT);
-	store->new_root = store->is_of_older = false;
+	store->new_root = false;
 }
 
 static void end(struct store_etcd *store, int status, const char *text)
@@ -202,8 +199,7 @@ static bool find_epoch(const Etcd__TxnResponse *answer, uint64_t *ret)
 static void attempt(struct store_etcd *store, struct transaction *transaction, bool makes_key,
 		    void (*done)(void *, int, const char *, const void *, size_t))
 {
-	const Etcd__TxnRequest *request;
-	uint8_t *message;
+	int64_t limit_ms = begin_to_ask(store);
 
 	if (makes_key) {
 		etcd_transaction_require_created(transaction, &store->session_key, 0);
@@ -212,12 +208,10 @@ static void attempt(struct store_etcd *store, struct transaction *transaction, b
 		etcd_transaction_require_session(transaction, store);
 		transaction->when.compares[0].result = ETCD__COMPARE__RESULT__LESS;
 	}
-	request = etcd_transaction_finish(transaction);
-	message = malloc(etcd__txn_request__get_packed_size(request));
-	if (!message || !etcd_session_ask(store, TRANSACTION, message,
-					  etcd__txn_request__pack(request, message), done))
+	store->asking = etcd_transaction_send(transaction, store->grpc, limit_ms, done, store);
+	etcd_store_wake(store);
+	if (!store->asking)
 		end(store, GRPC_CANCELLED, "");
-	free(message);
 }
 
 /* With space */

@@ -38,17 +38,8 @@ static void on_answer(void *context, int status, const char *text, const void *a
 
 static void send(struct farewell *farewell, struct transaction *transaction)
 {
-	const Etcd__TxnRequest *request = etcd_transaction_finish(transaction);
-	size_t bytes = etcd__txn_request__get_packed_size(request);
-	uint8_t *message = malloc(bytes);
-
-	if (message) {
-		etcd__txn_request__pack(request, message);
-		if (grpc_call(farewell->store->grpc, ETCD_TRANSACTION_METHOD, message, bytes, 0,
-			      on_answer, farewell))
-			farewell->unanswered++;
-	}
-	free(message);
+	if (etcd_transaction_send(transaction, farewell->store->grpc, 0, on_answer, farewell))
+		farewell->unanswered++;
 }
 
 /* Also of a key that only looks so: all are deleted in a moment. */

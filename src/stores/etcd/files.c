@@ -312,7 +312,7 @@ static int send_alter(struct operation *operation)
 		etcd_transaction_range(&transaction.otherwise, &file->keys[i], NULL)->keys_only =
 			true;
 	}
-	return etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+	return etcd_operation_call(operation, &transaction);
 }
 
 /* Why the step cannot be done, with that as the file's key; 0: it can. */
@@ -389,7 +389,7 @@ static int send_read(struct operation *operation)
 
 	etcd_transaction_init(&transaction);
 	etcd_transaction_range(&transaction.then, &operation->file->keys[0], NULL);
-	return etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+	return etcd_operation_call(operation, &transaction);
 }
 
 static struct store_claim claim_of(const Etcd__KeyValue *kv)
@@ -460,7 +460,7 @@ static int send_files(struct operation *operation)
 	page = etcd_transaction_range(&transaction.then, &operation->next_page, &end);
 	page->keys_only = true;
 	page->limit = PAGE_KEYS;
-	error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+	error = etcd_operation_call(operation, &transaction);
 	free(end.bytes);
 	return error;
 }

@@ -75,8 +75,8 @@ void grpc_leave(struct grpc *grpc);
 /* The server that there is a connection to, with its number in the list; false: there is none. */
 bool grpc_get_server(const struct grpc *grpc, struct seeker_server *ret);
 
-/* Whether nothing passes the connection (link_is_stuck()), or there is none, nor any that is on
- * its way but for one that has been tried for `patience_ms`. */
+/* Whether nothing passes the connection (link_is_stuck()), or there is none. An attempt to connect
+ * that is younger than `patience_ms` is not stuck. */
 bool grpc_is_stuck(const struct grpc *grpc, int64_t patience_ms);
 
 /* The same as grpc_leave(), but connects to that address of the server at once. To be called
@@ -98,8 +98,8 @@ struct grpc_call *grpc_call(struct grpc *grpc, const char *method, const void *m
 					 const void *answer, size_t bytes),
 			    void *context);
 
-/* When the oldest of the calls was made that are not answered, by clock_now_ms(); INT64_MAX: there
- * is none. */
+/* When the oldest call that is not answered was made, by clock_now_ms(); INT64_MAX: there is none.
+ */
 int64_t grpc_waits_since_ms(const struct grpc *grpc);
 
 /* A stream in both directions: on_message() for each message, on_end() once, when it has ended,

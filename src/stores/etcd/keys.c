@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "claim/file_path.h"
 
 #define READ	"read/"
@@ -165,34 +166,15 @@ bool etcd_key_of_new(struct etcd_key *ret, const char *root, const char *path,
 			  name->mode == CLAIM_SHARED ? READ : WRITE, slot);
 }
 
-static int hex_digit(char c)
-{
-	static const char digits[] = "0123456789ABCDEF";
-	const char *found = c ? strchr(digits, c) : NULL;
-
-	return found ? (int)(found - digits) : -1;
-}
-
 /* Puts the bytes that a name's text stands for behind `count` others. Returns false, if no text
  * is ever encoded so. */
 static bool decode(struct etcd_key *key, const char *text, size_t bytes)
 {
-	for (size_t i = 0; i < bytes; i++) {
-		char c = text[i];
+	ssize_t decoded = escape_decode(key->bytes + key->count, text, bytes);
 
-		if (c == '%') {
-			int high = i + 2 < bytes ? hex_digit(text[i + 1]) : -1;
-			int low = high < 0 ? -1 : hex_digit(text[i + 2]);
-
-			if (low < 0)
-				return false;
-			c = (char)(high * 16 + low);
-			i += 2;
-		}
-		key->bytes[key->count++] = c;
-	}
-	key->bytes[key->count] = '\0';
-	return true;
+	if (decoded >= 0)
+		key->count += (size_t)decoded;
+	return decoded >= 0;
 }
 
 static bool ends_in(const char *text, size_t bytes, const char *end)
@@ -324,7 +306,7 @@ static char *format_other(const char *text, size_t bytes, const char *tag, int64
 		if (c > ' ' && c < 0x7f && c != '%' && c != '/')
 			*at++ = (char)c;
 		else
-			at += sprintf(at, "%%%02X", c);
+			at = escape_put(at, c);
 	}
 	if (name)
 		sprintf(at, "%s%010" PRId64, tag, revision);
@@ -359,20 +341,20 @@ bool etcd_key_is_claim(const char *rest, size_t bytes)
 	return bytes > folder && !memchr(rest + folder, '/', bytes - folder);
 }
 
-size_t etcd_value_line(const char *value, size_t bytes)
+/* How many bytes of a value are its first line, without its end. */
+static size_t value_line(const char *value, size_t bytes)
 {
 	const char *end = bytes > 0 ? memchr(value, '\n', bytes) : NULL;
 
 	return end ? (size_t)(end - value) : bytes;
 }
 
-char *etcd_value_format(const char *line, const char *text)
+char *etcd_claim_value(const struct claim_name *claim)
 {
-	char *value = malloc(strlen(line) + 1 + strlen(text) + 1);
+	char line[CLAIM_NAME_PREFIX_BYTES], *value;
 
-	if (value)
-		stpcpy(stpcpy(stpcpy(value, line), "\n"), text);
-	return value;
+	claim_name_format(line, claim);
+	return asprintf(&value, "%s\n", line) < 0 ? NULL : value;
 }
 
 /* The first line of a file's value. */
@@ -381,15 +363,16 @@ char *etcd_value_format(const char *line, const char *text)
 
 char *etcd_file_value_format(const char *text, int64_t now_ms, bool is_new)
 {
-	char line[sizeof(CHANGED) + 20];
+	char *value;
 
-	snprintf(line, sizeof(line), "%s%" PRId64, is_new ? MADE : CHANGED, now_ms);
-	return etcd_value_format(line, text);
+	return asprintf(&value, "%s%" PRId64 "\n%s", is_new ? MADE : CHANGED, now_ms, text) < 0
+		       ? NULL
+		       : value;
 }
 
 size_t etcd_file_value_parse(const char *value, size_t bytes, int64_t *ret_ms, bool *ret_is_new)
 {
-	size_t line = etcd_value_line(value, bytes), at;
+	size_t line = value_line(value, bytes), at;
 	bool is_new = begins_with(value, line, MADE);
 	int64_t ms = 0;
 
@@ -469,8 +452,7 @@ static bool is_ours(const char *rest, size_t bytes, const char *value, size_t va
 	char slot[SLOT_BYTES];
 
 	if (value_bytes == 0 ||
-	    !claim_name_parse_prefix(value, etcd_value_line(value, value_bytes), ret) ||
-	    ret->slot == 0)
+	    !claim_name_parse_prefix(value, value_line(value, value_bytes), ret) || ret->slot == 0)
 		return false;
 	format_slot(slot, ret);
 	return bytes == strlen(slot) && memcmp(rest, slot, bytes) == 0;

@@ -26,9 +26,9 @@
  * A key that has no lease, or more slashes, is none of the lock's claims; so a lock below another
  * one is none, but Mutex and RWMutex on the upper one would wait for those below.
  *
- * The value of a claim of dlockfs is a line with its name without the number, and nothing, as its
- * data are placed with it. Versions of dlockfs before this one have its first data there, and put
- * the other key when they change.
+ * The value of a claim of dlockfs is a line with its name without the number. Its data are placed
+ * with it.
+ *
  * etcd keeps each key in its index until the next compaction, also when it is deleted, and goes
  * through all of them for each list: so the keys are few, and used again. <session> is that of the
  * claim's id, <slot> the least number from 1 on of which there is no claim in that queue (slots.c).
@@ -138,8 +138,8 @@ bool etcd_key_is_of_lock(const char *rest, size_t bytes, int64_t lease);
 char *etcd_claim_parse(const char *rest, size_t bytes, const char *value, size_t value_bytes,
 		       int64_t revision, struct claim_name *ret);
 
-/* The value of a claim: to be freed; NULL: out of memory. */
-char *etcd_value_format(const char *line, const char *text);
+/* The value of a claim of ours: to be freed; NULL: out of memory. */
+char *etcd_claim_value(const struct claim_name *claim);
 
 /* The value of a file that is made, or whose text is replaced, then: in milliseconds since 1970, by
  * the clock of the host that does it. To be freed; NULL: out of memory. */
@@ -147,8 +147,5 @@ char *etcd_file_value_format(const char *text, int64_t now_ms, bool is_new);
 
 /* Returns where the text begins; 0: the value is not in that form, and all of it is the text. */
 size_t etcd_file_value_parse(const char *value, size_t bytes, int64_t *ret_ms, bool *ret_is_new);
-
-/* How many bytes of a value are its first line, without its end. */
-size_t etcd_value_line(const char *value, size_t bytes);
 
 #endif

@@ -12,15 +12,15 @@
  *    LeaseWithTime.time, etcd's issue 12291. If that is set, the lease may end later.)
  *  - A keep-alive does not go through the quorum. EtcdServer.LeaseRenew renews at the own lessor if
  *    that is the primary one, else asks the leader that it knows by HTTP.
- *  - Who has been leader and does not know yet that another one is renews, too, and answers with
- *    the full TTL, as one that was stopped for a minute does first of all. (From 3.4.25 and 3.5.8
+ *  - A former leader that does not know of its successor yet renews, too, and answers with the
+ *    full TTL: a leader that was stopped for a minute does so first of all. (From 3.4.25 and 3.5.8
  *    on EtcdServer.ensureLeadership narrows that, and does not close it.)
  *  - A keep-alive of a lease that the leader has found to be over is not answered before the lease
- *    has ended, or the leader is none any more (lessor.Renew).
+ *    has ended, or that member leads no more (lessor.Renew).
  *  - The end of a lease that the leader has found to be over is a request of its own, which is not
  *    tied to its term (EtcdServer.revokeExpiredLeases). Sixteen are under way at a time, each for
- *    as long as 7 s if there is no quorum; then come the others, even if another member leads by
- *    then, who has given the lease its full TTL anew.
+ *    as long as 7 s if there is no quorum. Then come the others, even if another member leads by
+ *    then, which has given the lease its full TTL anew.
  *  - A new leader gives every lease its full TTL from then on (lessor.Promote). With
  *    --experimental-enable-lease-checkpoint it is what was left of leases whose TTL is more than
  *    five minutes: the store asks for no longer ones.
@@ -35,52 +35,54 @@
  *
  * where T/40 is for clocks that run at different speeds, and for who acts at the end of the lease.
  *
- * For, let t be the term of the leader by whom the proof was answered. For a read he has heard from
- * a quorum after x (Raft's ReadIndex); a write that is sent after x and committed is in the log of
- * every later leader. So who leads in a later term, and has committed an entry in that, was elected
- * after x; he has given the lease its full TTL when he applied that, and counts from x or later.
- * The member has heard from the leader of t, or of a later term, before it answered: what was its
- * own lead before is over by then, and its lessor primary no more (raftNode.start: SoftState comes
- * before what is read or committed, updateLeadership with it). So it renews, or lets renew, by the
- * leader of t or of a later term. In the first case that one counts from the sign, which is after
- * x, and in the other one from x or later, as said. The terms that headers have say nothing: they
- * are those of what a member has applied, and old ones after a snapshot (EtcdServer.setTerm, by
- * EtcdServer.apply but not EtcdServer.applySnapshot).
+ * The reason: let t be the term of the leader by which the proof was answered. For a read that
+ * leader has heard from a quorum after x (Raft's ReadIndex); a write that is sent after x and
+ * committed is in the log of every later leader. So a member that leads in a later term, and has
+ * committed an entry in it, was elected after x. It has given the lease its full TTL when it
+ * applied that entry, and counts from x or later. The member that answers has heard from the leader
+ * of t, or of a later term, before it answered. If it had led itself before, that is over by then,
+ * and its lessor is primary no more (raftNode.start: SoftState comes before what is read or
+ * committed, updateLeadership with it). So the lease is renewed by the leader of t or of a later
+ * term. The leader of t counts from the sign, which is after x; a later leader counts from x or
+ * later, as said. The terms that headers have say nothing: they are those of what a member has
+ * applied, and old ones after a snapshot (EtcdServer.setTerm, by EtcdServer.apply but not
+ * EtcdServer.applySnapshot).
  *
  * A keep-alive that was under way when the proof was answered does not count, nor does one that
  * another member answers: their headers have the number of the member. Nor does a proof of the
  * connection before: the member may have started anew.
  *
- * That holds of a lease that nobody has found to be over. Where a sign comes after the end, a
- * request to end the lease may be under way, from who led, and arrive at any time. Then the session
- * is given up, also when nothing is held, and the next one has another lease. Before the end no
- * leader of t or a later term can have found it to be over, as they count from x or later.
+ * That holds for a lease that no leader has found to be over. If a sign comes after the end, a
+ * request to end the lease may be under way, from a former leader, and arrive at any time. Then the
+ * session is given up, also when nothing is held, and the next one has another lease. Before the
+ * end no leader of t or a later term can have found it to be over, because they count from x or
+ * later.
  *
- * Who connects has a proof and a sign before the session is said to be connected. From then on
- * there is a keep-alive each T/8, and a proof: a heartbeat while
- * anything is held or waited for, else a read with each keep-alive, for the next one. So the lease
- * lasts 0.7 T or more whenever all is well.
+ * A host that connects has a proof and a sign before the session is said to be connected. From then
+ * on there is a keep-alive each T/8, and a proof: a heartbeat while anything is held or waited for,
+ * else a read with each keep-alive, for the next one. So the lease lasts 0.7 T or more whenever all
+ * is well.
  *
  * All this rests on a clock that goes on: from a doubt (lease_doubt()) on nothing is to be granted
  * before the lease rests on a proof that was sent after it. stores/zookeeper/lease.h has more on
- * that. That a lease may have been over while the clock stood still does not show.
+ * that. Nothing shows whether the lease was over while the clock stood still.
  *
  * A lessor may also be primary longer than its member leads: Demote comes behind the change of the
  * lead (updateLeadership), and Promote, which follows the first entry of a term, may come behind
  * that Demote (EtcdServer.applyEntryNormal looks at isLeader and then promotes). Its keep-alives
- * prove no more and no less than those of a leader who does not know that he is none: who was
- * elected since counts from x or later. A member that does not lead renews by the leader whatever
- * its own lessor is (EtcdServer.LeaseRenew asks isLeader first).
+ * prove no more and no less than those of a former leader that does not know of its successor: a
+ * leader that was elected since counts from x or later. A member that does not lead renews by the
+ * leader whatever its own lessor is (EtcdServer.LeaseRenew asks isLeader first).
  *
- * Not covered: such a lessor, which ends all leases T after it was promoted, as nobody renews
+ * Not covered: such a lessor, which ends all leases T after it was promoted, because nobody renews
  * there; ensureLeadership lets it if the member's clock ticks (EtcdServer.isActive). A leader, of
  * any version, that was stopped or cut off until T after the latest renewal that it knows of, and
  * goes on before it knows that another one leads, may let that one end leases that it has renewed
  * (etcd's issue 15247; 3.4.25 and 3.5.8 make it rarer: what was asked for before ensureLeadership,
  * or between that and the write, is not taken back). A leader whose clock counts time that has not
- * passed, more than the T/40. And who revokes the lease by hand. In all of these the keys of the
- * lease go in an order that tells others that nobody has withdrawn them (watch.c), and who waits in
- * a queue gives this host time to hear of it (engine/moratorium.h).
+ * passed, more than the T/40. A lease that is revoked by hand. In all of these cases the keys of
+ * the lease go in an order that tells others that nobody has withdrawn them (watch.c), and hosts
+ * that wait in a queue give this host time to hear of it (engine/moratorium.h).
  *
  * Pure: times are milliseconds of a clock that nobody sets and that counts while the host sleeps.
  */
@@ -111,7 +113,8 @@ void etcd_lease_begin(struct etcd_lease *lease, int64_t timeout_ms);
 /* The lease was granted by what was sent then. */
 void etcd_lease_note_grant(struct etcd_lease *lease, int64_t sent_ms);
 
-/* Begins with the lease of another process, which has proven that much; INT64_MIN: nothing. */
+/* Goes on with the lease of another process: leaders count from `heard_ms`, or later; INT64_MIN:
+ * nothing is proven. */
 void etcd_lease_resume(struct etcd_lease *lease, int64_t timeout_ms, int64_t heard_ms,
 		       int64_t now_ms, bool doubtful);
 
@@ -129,7 +132,8 @@ bool etcd_lease_send_sign(struct etcd_lease *lease);
  * nothing is to rest on it any more. */
 bool etcd_lease_note_sign(struct etcd_lease *lease, int64_t now_ms, uint64_t member);
 
-/* Whether a keep-alive is to be sent before its time: nothing may be granted, and by that it may.
+/* Whether a keep-alive is to be sent before its time: nothing may be granted now, and its answer
+ * would change that.
  */
 bool etcd_lease_lacks_sign(const struct etcd_lease *lease, int64_t now_ms);
 

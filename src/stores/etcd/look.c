@@ -94,7 +94,7 @@ static int send_look(struct operation *operation)
 		} else {
 			etcd_queue_range(&transaction.then, operation, ends);
 		}
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		error = etcd_operation_call(operation, &transaction);
 	}
 	free(ends[0].bytes);
 	free(ends[1].bytes);
@@ -182,7 +182,7 @@ static int send_read(struct operation *operation)
 	if (etcd_key_end_of_claim(&end, &operation->claim.key)) {
 		etcd_transaction_range(&transaction.then, &operation->claim.key,
 				       operation->claim.is_ours || operation->marked ? &end : NULL);
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		error = etcd_operation_call(operation, &transaction);
 	}
 	free(end.bytes);
 	return error;
@@ -222,14 +222,11 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 		error = -ENOENT;
 	if (!error) {
 		const ProtobufCBinaryData *value = data ? &data->value : &found->value;
-		size_t line = data || !operation->claim.is_ours
-				      ? 0
-				      : etcd_value_line((const char *)value->data, value->len) + 1;
+		size_t bytes = data || !operation->claim.is_ours ? value->len : 0;
 
-		line = line < value->len ? line : value->len;
 		claim = (struct store_claim){
-			.data = value->len > 0 ? (const void *)(value->data + line) : "",
-			.data_bytes = value->len - line,
+			.data = bytes > 0 ? (const void *)value->data : "",
+			.data_bytes = bytes,
 			.session = (uint64_t)found->lease,
 			.version = data ? (uint32_t)data->version : 0,
 		};
@@ -288,7 +285,7 @@ static int send_write(struct operation *operation)
 		else
 			etcd_change(&transaction, &operation->claim, &data, &end, operation->text,
 				    operation->version, operation->lease);
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		error = etcd_operation_call(operation, &transaction);
 	}
 	free(data.bytes);
 	free(end.bytes);
@@ -360,7 +357,7 @@ static int send_remove(struct operation *operation)
 						 operation->claim.order);
 		etcd_transaction_delete(&transaction.then, &operation->claim.key,
 					operation->claim.is_ours ? &end : NULL);
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		error = etcd_operation_call(operation, &transaction);
 	}
 	free(end.bytes);
 	return error;

@@ -366,18 +366,11 @@ static void on_answer(void *context, int status, const char *text, const void *b
 		etcd__txn_response__free_unpacked(answer, NULL);
 }
 
-int etcd_operation_call(struct operation *operation, const Etcd__TxnRequest *request)
+int etcd_operation_call(struct operation *operation, struct transaction *transaction)
 {
-	size_t bytes = etcd__txn_request__get_packed_size(request);
-	uint8_t *message = malloc(bytes ? bytes : 1);
-
-	if (!message)
-		return -ENOMEM;
-	etcd__txn_request__pack(request, message);
 	operation->sent_ms = clock_now_ms();
-	operation->call = grpc_call(operation->store->grpc, ETCD_TRANSACTION_METHOD, message, bytes,
-				    0, on_answer, operation);
-	free(message);
+	operation->call =
+		etcd_transaction_send(transaction, operation->store->grpc, 0, on_answer, operation);
 	return operation->call ? 0 : -ENOMEM;
 }
 

@@ -173,7 +173,6 @@ struct store_etcd {
 	int64_t tokens_version; /* of the key of their offset; 0: there is none */
 	bool raising;		/* they are being raised */
 	int tokens_error;	/* why the last one was refused, -errno; 0: it was not */
-	bool is_of_older;	/* the lease is that of a dlockfs which knew no mark (epoch.c) */
 	bool new_root;		/* as in struct store_options, until the first session */
 	struct grpc_call *asking;
 	struct grpc_call *keeper; /* the stream of keep-alives; NULL: to be opened */
@@ -253,7 +252,7 @@ void etcd_operation_start(struct operation *operation, bool in_lane);
 void etcd_operation_hold(struct operation *operation);
 
 /* Sends the request of an operation. Returns 0 or -ENOMEM. */
-int etcd_operation_call(struct operation *operation, const Etcd__TxnRequest *request);
+int etcd_operation_call(struct operation *operation, struct transaction *transaction);
 
 /* Makes the request once more, for example with what the answer to the first one told. */
 void etcd_operation_send_again(struct operation *operation);
@@ -275,8 +274,8 @@ void etcd_operation_forget_said(struct operation *operation);
 /* Frees one that was not started. */
 void etcd_operation_free(struct operation *operation);
 
-/* All operations without an event, but those from outside (look.c, files.c), which go on: only
- * alter() is answered -ECONNRESET. */
+/* Frees all operations without an event. Those from outside (look.c, files.c) go on, but alter() is
+ * answered -ECONNRESET. */
 void etcd_operations_drop(struct store_etcd *store);
 
 /* The others, too. */
@@ -299,8 +298,8 @@ int etcd_error(struct store_etcd *store, int status, const char *text, const cha
 /* Claims that a watch has reported as gone, while lists of the lock are under way. */
 void etcd_lane_note_gone(struct store_etcd *store, const char *path, const char *name);
 
-/* From its withdrawal on, a claim is left out of lists; but if it was refused. The first returns
- * false when out of memory. */
+/* From its withdrawal on, a claim is left out of lists, unless the withdrawal was refused. The
+ * first returns false when out of memory. */
 bool etcd_lane_begin_withdrawal(struct store_etcd *store, const char *path, const char *name);
 void etcd_lane_end_withdrawal(struct store_etcd *store, const char *path, const char *name,
 			      bool is_gone);
@@ -367,7 +366,7 @@ void etcd_session_close(struct store_etcd *store, const struct store_told *told,
 
 /* Sends a keep-alive. Returns false if there is no stream, or no memory. */
 bool etcd_keeper_send(struct store_etcd *store, int64_t lease);
-/* The stream is new: asks whether it is a member who answers on it. */
+/* The stream is new: asks whether it is a member that answers on it. */
 void etcd_keeper_test(struct store_etcd *store);
 /* Whether the answer is one of a member. */
 bool etcd_keeper_is_member(struct store_etcd *store, const Etcd__LeaseKeepAliveResponse *answer);
@@ -465,7 +464,7 @@ void etcd_withdraw(struct store *base, const struct store_told *told, void *tag,
 		   const char *name, int64_t order, bool marker);
 void etcd_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);
 
-/* Asks the quorum for nothing: what it answers is a proof (lease.h). */
+/* Sends an empty transaction to the quorum: its answer is a proof (lease.h). */
 void etcd_touch(struct store_etcd *store);
 int etcd_look(struct store *base, struct store_look *look, const char *path);
 int etcd_read(struct store *base, struct store_read *read, const char *path, const char *name);

@@ -65,11 +65,8 @@ static void ask_for_queue(struct transaction_branch *then, const struct operatio
 
 static bool make_value(struct operation *operation)
 {
-	char line[CLAIM_NAME_PREFIX_BYTES];
-
 	free(operation->value);
-	claim_name_format(line, &operation->parts);
-	operation->value = etcd_value_format(line, "");
+	operation->value = etcd_claim_value(&operation->parts);
 	return operation->value != NULL;
 }
 
@@ -162,7 +159,7 @@ static int send_undo(struct operation *operation)
 					       operation->value);
 		etcd_transaction_delete(&transaction.then, &data, NULL);
 		etcd_transaction_delete(&transaction.then, &operation->claim.key, NULL);
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		error = etcd_operation_call(operation, &transaction);
 	}
 	free(data.bytes);
 	return error;

@@ -183,7 +183,7 @@ static int send_list(struct operation *operation)
 	etcd_transaction_init(&transaction);
 	if (etcd_queue_keys(operation, ends)) {
 		etcd_queue_range(&transaction.then, operation, ends);
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		error = etcd_operation_call(operation, &transaction);
 	}
 	free(ends[0].bytes);
 	free(ends[1].bytes);

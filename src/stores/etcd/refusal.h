@@ -26,7 +26,8 @@ enum etcd_meaning {
 	ETCD_NO_USERS,	  /* the servers take everybody, and need not be told who asks */
 };
 
-/* `status` is one of gRPC's (grpc.h). Who has no user to tell of is no stranger, but denied. */
+/* `status` is one of gRPC's (grpc.h). A host that is asked who it is, and has no user, is denied,
+ * and not ETCD_STRANGER. */
 enum etcd_meaning etcd_meaning_of(int status, const char *text, bool has_user);
 
 #endif

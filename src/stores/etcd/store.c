@@ -32,7 +32,6 @@ struct saved_session {
 	int64_t seen;
 	int64_t token_floor;
 	uint64_t cluster;
-	bool is_of_older;
 };
 
 static int store_etcd_descriptor(struct store *base)
@@ -185,16 +184,12 @@ static void *restore_session(struct state_reader *in)
 {
 	struct saved_session *saved;
 
-	if (!state_has(in, "session") && !state_has(in, "seen"))
-		return NULL;
 	saved = calloc(1, sizeof(*saved));
 	if (!saved) {
 		state_starve(in);
 		return NULL;
 	}
-	saved->is_of_older = !state_has(in, "seen");
-	if (!saved->is_of_older)
-		fields_restore(seen_fields, saved, in);
+	fields_restore(seen_fields, saved, in);
 	if (state_has(in, "session"))
 		fields_restore(session_fields, saved, in);
 	return saved;
@@ -344,7 +339,6 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 		store->seen = saved->seen;
 		store->tokens.floor = saved->token_floor;
 		store->cluster = saved->cluster;
-		store->is_of_older = saved->is_of_older;
 	}
 	if (saved && saved->lease != 0) {
 		store->lease_id = saved->lease;

@@ -4,8 +4,7 @@
  */
 #include "base/clock.h"
 #include "stores/etcd/operation.h"
-
-#define TRANSACTION "/etcdserverpb.KV/Txn"
+#include "stores/etcd/transaction.h"
 
 static void on_answer(void *context, int status, const char *text, const void *bytes, size_t count)
 {
@@ -26,7 +25,7 @@ void etcd_term_on_time(struct store_etcd *store, int64_t now_ms)
 	case ETCD_LEADER_WAIT:
 		break;
 	case ETCD_LEADER_ASK: /* by a transaction of nothing */
-		grpc_call(store->grpc, TRANSACTION, "", 0, 0, on_answer, store);
+		grpc_call(store->grpc, ETCD_TRANSACTION_METHOD, "", 0, 0, on_answer, store);
 		etcd_store_wake(store);
 		break;
 	case ETCD_LEADER_LEAVE:

@@ -43,9 +43,7 @@ void etcd_tokens_raise(struct store_etcd *store, int64_t revision)
 	int64_t offset = tokens_raise(&store->tokens, revision);
 	char text[TOKENS_TEXT_BYTES];
 	struct transaction transaction;
-	const Etcd__TxnRequest *request;
 	struct etcd_key key;
-	uint8_t *message;
 
 	if (offset == 0 || store->raising || !etcd_key_of_tokens(&key, store->root))
 		return;
@@ -56,14 +54,9 @@ void etcd_tokens_raise(struct store_etcd *store, int64_t revision)
 	etcd_transaction_init(&transaction);
 	etcd_transaction_require_version(&transaction, &key, store->tokens_version);
 	etcd_transaction_put(&transaction.then, &key, text, 0);
-	request = etcd_transaction_finish(&transaction);
-	message = malloc(etcd__txn_request__get_packed_size(request));
-	if (message)
-		store->raising = grpc_call(store->grpc, ETCD_TRANSACTION_METHOD, message,
-					   etcd__txn_request__pack(request, message), 0, on_raised,
-					   store) != NULL;
+	store->raising =
+		etcd_transaction_send(&transaction, store->grpc, 0, on_raised, store) != NULL;
 	etcd_store_wake(store);
-	free(message);
 	free(key.bytes);
 }
 

@@ -149,9 +149,13 @@ void etcd_transaction_delete(struct transaction_branch *branch, const struct etc
 	step->op.delete_range = &step->delete_range;
 }
 
-const Etcd__TxnRequest *etcd_transaction_finish(struct transaction *transaction)
+struct grpc_call *
+etcd_transaction_send(struct transaction *transaction, struct grpc *grpc, int64_t limit_ms,
+		      void (*done)(void *, int, const char *, const void *, size_t), void *context)
 {
 	Etcd__TxnRequest *request = &transaction->request;
+	struct grpc_call *call = NULL;
+	uint8_t *message;
 
 	request->n_compare = transaction->when.count;
 	request->compare = transaction->when.list;
@@ -159,7 +163,13 @@ const Etcd__TxnRequest *etcd_transaction_finish(struct transaction *transaction)
 	request->success = transaction->then.list;
 	request->n_failure = transaction->otherwise.count;
 	request->failure = transaction->otherwise.list;
-	return request;
+	message = malloc(etcd__txn_request__get_packed_size(request) + 1);
+	if (message)
+		call = grpc_call(grpc, ETCD_TRANSACTION_METHOD, message,
+				 etcd__txn_request__pack(request, message), limit_ms, done,
+				 context);
+	free(message);
+	return call;
 }
 
 const Etcd__RangeResponse *etcd_transaction_found(const Etcd__TxnResponse *answer, size_t step)
@@ -193,14 +203,4 @@ bool etcd_transaction_was_late_to_read(struct store_etcd *store, const Etcd__Txn
 		return false;
 	grpc_leave(store->grpc); /* the key is there again */
 	return true;
-}
-
-char *etcd_value_text(const Etcd__KeyValue *value, bool first)
-{
-	const char *text = (const char *)value->value.data;
-	size_t bytes = value->value.len, line = first ? etcd_value_line(text, bytes) : 0;
-
-	if (first)
-		line += line < bytes;
-	return bytes > 0 ? strndup(text + line, bytes - line) : strdup("");
 }

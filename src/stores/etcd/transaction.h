@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "stores/etcd/etcd.pb-c.h"
+#include "stores/etcd/grpc.h"
 #include "stores/etcd/keys.h"
 #include "stores/store.h"
 
@@ -92,8 +93,10 @@ Etcd__PutRequest *etcd_transaction_put(struct transaction_branch *branch,
 void etcd_transaction_delete(struct transaction_branch *branch, const struct etcd_key *key,
 			     const struct etcd_key *end);
 
-/* To be called when all is said. */
-const Etcd__TxnRequest *etcd_transaction_finish(struct transaction *transaction);
+/* Sends all that was said, as grpc_call() does. NULL: out of memory, or not connected. */
+struct grpc_call *
+etcd_transaction_send(struct transaction *transaction, struct grpc *grpc, int64_t limit_ms,
+		      void (*done)(void *, int, const char *, const void *, size_t), void *context);
 
 /* The keys that the step of that number found; NULL: it is no step that reads. */
 const Etcd__RangeResponse *etcd_transaction_found(const Etcd__TxnResponse *answer, size_t step);
@@ -102,9 +105,5 @@ const Etcd__RangeResponse *etcd_transaction_found(const Etcd__TxnResponse *answe
  * looked for anew. */
 bool etcd_transaction_was_late(struct store_etcd *store, const Etcd__TxnResponse *answer);
 bool etcd_transaction_was_late_to_read(struct store_etcd *store, const Etcd__TxnResponse *answer);
-
-/* The data in a value, up to the first NUL; `first`: those of a claim of dlockfs, behind the line
- * with its name. To be freed; NULL: out of memory. */
-char *etcd_value_text(const Etcd__KeyValue *value, bool first);
 
 #endif

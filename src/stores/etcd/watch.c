@@ -18,8 +18,7 @@
  * placed with data, in one revision, its end tells whether its host has withdrawn it. If such a
  * claim is found to be gone that was watched before, the watch is set up all the same, from where
  * it was, to be told of that end. Of one that is gone before it was ever read nothing is known: it
- * counts as withdrawn. So do the claims of other clients, and of versions of dlockfs before this
- * one, which have no data at first.
+ * counts as withdrawn. So do the claims of other clients, which have no data.
  *
  * A stream can be silent because nothing happens, or because it is stuck. So the servers are asked
  * now and then for the progress of the stream, which they answer on it.
@@ -136,14 +135,20 @@ static char *file_text(const Etcd__KeyValue *kv)
 	return strndup(value + head, kv->value.len - head);
 }
 
+/* The data of a claim: what another client's key has as its value. A claim of dlockfs has none left
+ * if only its own key is there. NULL: out of memory. */
+static char *claim_text(const struct watch *watch, const Etcd__KeyValue *kv)
+{
+	bool has_none = kv->value.len == 0 ||
+			(watch->claim.is_ours && etcd_message_is_key(kv, &watch->claim.key));
+
+	return has_none ? strdup("") : strndup((const char *)kv->value.data, kv->value.len);
+}
+
 static void report(struct watch *watch, const Etcd__KeyValue *value, uint32_t version)
 {
 	struct store_etcd *store = watch->store;
-	char *text =
-		watch->claim.is_file
-			? file_text(value)
-			: etcd_value_text(value, etcd_message_is_key(value, &watch->claim.key) &&
-							 watch->claim.is_ours);
+	char *text = watch->claim.is_file ? file_text(value) : claim_text(watch, value);
 
 	if (!text) {
 		etcd_store_starve(store);
@@ -355,7 +360,7 @@ static int send_read(struct operation *operation)
 	if (etcd_key_end_of_claim(&range_end, &watch->claim.key)) {
 		etcd_transaction_range(&transaction.then, &watch->claim.key,
 				       watch->claim.is_ours ? &range_end : NULL);
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		error = etcd_operation_call(operation, &transaction);
 	}
 	free(range_end.bytes);
 	return error;

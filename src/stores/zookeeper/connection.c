@@ -99,11 +99,10 @@ static struct zookeeper_session *give_up(struct store_zookeeper *store)
 	store->holders_told = NULL;
 	/* Of the next session. */
 	lease_begin(&store->lease, store->lease.timeout_ms, clock_now_ms());
-	store->names = 0;
+	store->names_known = false;
 	store->barred = ZOK;
 	store->prepares_root = store->root_prepared = store->tokens_known = false;
 	store->root_changed = store->root_wanted = false;
-	store->is_of_older = false;
 	return session;
 }
 

@@ -437,7 +437,7 @@ static char **decode_files(const struct operation *operation, size_t *ret_count)
 		char **file = &decoded[*ret_count];
 
 		if (operation_is_reserved(operation, name) ||
-		    znode_path_decode_file(name, operation->store->names, file) < 0)
+		    znode_path_decode_file(name, file) < 0)
 			continue;
 		if ((*file)[strlen(*file) - 1] == '/') { /* the queue of a file's lock */
 			free(*file);

@@ -34,15 +34,15 @@
  * echo. And the *proof*: sent after the answer to the echo had come, and answered by the leader.
  * The ping reached the follower before the echo's answer, the follower replied to it at once, and
  * the leader got that before the proof, on the same connection. So at the proof's answer it counts
- * from x or later: also if it stands still after that, or never hears of its follower again. That
- * it was not a former leader by then shows a write, sent at x or later on this connection, which
- * the quorum has acknowledged: leaders that come later give the session its full timeout after
- * that. A connection made anew proves all signs before it, with the next acknowledged write,
- * without any echo; and it is a sign itself, by the time at which it was begun (connect(2)): the
- * session was touched at the leader after that. Whatever the client library is given after that
- * time is answered over that connection or a later one, if at all. So it does no harm if that time
- * is of a later connection than the one whose establishment is told: the write that proves it was
- * given to the library later, and comes over that one. Therefore
+ * from x or later: also if it stands still after that, or never hears of its follower again. It
+ * might be a former leader by then. A write, sent at x or later on this connection, which the
+ * quorum has acknowledged, shows that it is not: leaders that come later give the session its full
+ * timeout after that write. A connection made anew proves all signs before it, with the next
+ * acknowledged write, without any echo; and it is a sign itself, by the time at which it was begun
+ * (connect(2)): the session was touched at the leader after that. Whatever the client library is
+ * given after that time is answered over that connection or a later one, if at all. So it does no
+ * harm if that time is of a later connection than the one that the library tells of: the write that
+ * proves the sign was given to the library later, and comes over the later connection. Therefore
  *
  *     the lease ends at x + T - T/40,   x being the latest sign that is proven,
  *
@@ -55,20 +55,19 @@
  *     0                                                        0.975 T        T
  *
  * While anything is held or waited for, there is a heartbeat each T/8, which is a write, and a sync
- * each T/64 in between; each is a sign, an echo and a proof for others. What is proven is then at
- * most 0.25 T (the echo) and 0.05 T (the proof) old, and as much as signs, echoes and proofs miss
- * one another: three times T/64 and the round trips of all three. So whenever the link goes, the
- * lease lasts 0.61 T from then on, if round trips take less than T/200. Eight of the one are
- * one of the other, so that heartbeats do not shift the syncs that follow. An outage of 0.6 T is
- * survived if the link is used at once when it is there again: one connection and one write renew
- * the lease to 0.975 T, as often as outages follow each other (seek.c, stores/seeker.h).
+ * each T/64 in between; each is a sign, an echo and a proof for others. The proven sign is then at
+ * most so old: 0.25 T (the echo), 0.05 T (the proof), three times T/64 (by which signs, echoes and
+ * proofs may miss one another), and the round trips of all three. So whenever the link goes, the
+ * lease lasts 0.61 T from then on, if round trips take less than T/200. T/8 is a multiple of T/64,
+ * so that heartbeats do not shift the syncs that follow. An outage of 0.6 T is survived if the link
+ * is used at once when it is there again: one connection and one write renew the lease to 0.975 T,
+ * as often as outages follow each other (seek.c, stores/seeker.h).
  *
  * When nothing is claimed, there is a sync each T/6 (in place of the client's ping each T/3), so
  * that the first claim's own write is a proof: of a sign that is 0.55 T older, and two round trips,
- * at most. So the first lease lasts at least 0.4 T, and the next heartbeats make it longer. Who was
- * stopped for so long that its signs are too old for a lease that could be renewed in time, or
- * whose leader was, waits with the first grant until a later sign is proven, for about a third of
- * T.
+ * at most. So the first lease lasts at least 0.4 T, and the next heartbeats make it longer. If this
+ * host, or its leader, was stopped for so long that the signs are too old for a lease that could be
+ * renewed in time, the first grant waits until a later sign is proven, for about a third of T.
  *
  * Round trips that are longer than about 0.15 x T, time after time, end the lease of a session that
  * lives, which is safe.

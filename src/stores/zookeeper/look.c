@@ -54,7 +54,7 @@ static int outside_error(const struct operation *operation, int code, const char
 static int decode_queue_of_file(const struct operation *operation, const char *name, char **ret)
 {
 	char *file;
-	int error = znode_path_decode_file(name, operation->store->names, &file);
+	int error = znode_path_decode_file(name, &file);
 
 	if (error)
 		return error;
@@ -83,7 +83,7 @@ static char **decode_names(const struct operation *operation, size_t *ret_count)
 		if (!operation_is_above_all(operation) &&
 		    (claim_name_parse(name, &claim) || claim_marker_parse(name, marked)))
 			continue;
-		if (!znode_path_decode(name, operation->store->names, &decoded[*ret_count]) ||
+		if (!znode_path_decode(name, &decoded[*ret_count]) ||
 		    !decode_queue_of_file(operation, name, &decoded[*ret_count]))
 			++*ret_count;
 	}

@@ -71,7 +71,7 @@ char *operation_cut(char *path, unsigned components)
 
 char *operation_znode(const struct store_zookeeper *store, const char *path, const char *name)
 {
-	char *lock = *path ? znode_path_encode(store->root, path, store->names)
+	char *lock = *path ? znode_path_encode(store->root, path)
 			   : strdup(*store->root ? store->root : "/");
 	char *claim;
 
@@ -92,8 +92,7 @@ bool operation_is_above_all(const struct operation *operation)
 
 bool operation_is_reserved(const struct operation *operation, const char *name)
 {
-	return (operation_is_above_all(operation) &&
-		(!strcmp(name, ZOOKEEPER_FORMER_PROBE) || !strcmp(name, ZOOKEEPER_SETTLED))) ||
+	return (operation_is_above_all(operation) && !strcmp(name, ZOOKEEPER_SETTLED)) ||
 	       (!strcmp(operation->path, "/") && !strcmp(name, RESERVED_NAME));
 }
 
@@ -183,7 +182,8 @@ void operation_start(struct operation *operation, void (*send)(struct operation 
 				       &operation->message);
 		return;
 	}
-	if (!store->handle || (!store->names && store->barred == ZOK && !operation->of_root)) {
+	if (!store->handle ||
+	    (!store->names_known && store->barred == ZOK && !operation->of_root)) {
 		zookeeper_mailbox_post(zookeeper_connector_mailbox(store->connector),
 				       &operation->message);
 		return;

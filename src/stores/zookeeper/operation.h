@@ -34,9 +34,8 @@
 
 #define REFUSED_MS 5000 /* until the next attempt when the servers reject the identity */
 
-/* Stand below the root, and are no locks: see root.c. */
-#define ZOOKEEPER_FORMER_PROBE ".dlockfs-probe"
-#define ZOOKEEPER_SETTLED      ".dlockfs-settled"
+/* Stands below the root, and is no lock: see root.c. */
+#define ZOOKEEPER_SETTLED ".dlockfs-settled"
 
 /* As a code: the request was not made, for its length (packets.h). */
 #define ZOOKEEPER_TOO_LONG 1
@@ -160,9 +159,9 @@ struct store_zookeeper {
 	char *servers;
 	char *root;
 	struct ACL acl_entries[2];
-	struct ACL_vector acl;	/* of all that is created */
-	bool is_guarded;	/* the ACL does not let others do everything */
-	enum znode_names names; /* how they are encoded in this session; 0: not known yet */
+	struct ACL_vector acl; /* of all that is created */
+	bool is_guarded;       /* the ACL does not let others do everything */
+	bool names_known;      /* that they are encoded as here, in this session */
 	int barred; /* ZOK; or why the encoding cannot be found out: every operation is answered
 		       with this code */
 	bool prepares_root;  /* the root is being prepared, */
@@ -198,7 +197,6 @@ struct store_zookeeper {
 	struct store_tokens tokens;
 	int tokens_error; /* why they could not be raised, -errno; 0: not known */
 	bool new_root;	  /* as in struct store_options, until the root was prepared once */
-	bool is_of_older; /* the session is that of a dlockfs which knew no mark (root.c) */
 
 	char server[64];
 	clientid_t id; /* of the session; client_id 0: there is none */
@@ -364,9 +362,9 @@ bool zookeeper_renew_queue(struct operation *operation, void (*send)(struct oper
  * anew. */
 bool zookeeper_puts_off(struct operation *operation);
 
-/* idle.c: the containers that the operation has made, between the root, which stays, and the claim,
- * which are so deep, are to be removed when they are idle; a claim of that path has come or gone;
- * and its parts of tend() and tend_ms() of the table. */
+/* idle.c, which removes containers that are idle: notes the containers that the operation has made,
+ * which are those between the root and the claim, at so many levels; notes that a claim of that
+ * path has come or gone; and its parts of tend() and tend_ms() of the table. */
 #define ZOOKEEPER_MADE_LEVELS 32
 void zookeeper_idle_note(struct operation *operation, unsigned depth, unsigned root);
 void zookeeper_idle_use(struct store_zookeeper *store, const char *path);
@@ -419,9 +417,6 @@ int zookeeper_make_token(struct store_zookeeper *store, int64_t stamp, int64_t *
 
 /* MESSAGE_ROOT. */
 void zookeeper_deliver_root(struct store_zookeeper *store, struct zookeeper_message *message);
-
-/* The data for a root that is created in this session. */
-const char *zookeeper_root_data(const struct store_zookeeper *store);
 
 /* The trouble that the root has an unknown version of names. */
 extern const char zookeeper_unknown_names[];

@@ -6,8 +6,9 @@
  * was answered, and is lost with the connection PACKETS_LOSSES times in a row, is taken for the
  * reason. From then on none of that length is sent, for PACKETS_FORGET_MS.
  *
- * Several may be lost together. The longest of them is the suspect, and of the suspects of several
- * connections the shortest: whichever was sent each time is not longer than that.
+ * Several requests may be lost with one connection. The longest of them is its suspect. Of the
+ * suspects of several connections the shortest counts: the request that was sent over each of them
+ * is not longer than that.
  *
  * Requests up to PACKETS_LEAST_BYTES are never suspected: those that are shorter are all others.
  *

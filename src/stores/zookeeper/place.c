@@ -3,6 +3,7 @@
  * place() of the ZooKeeper store: creates a claim, and the znodes above it where they are missing.
  * Runs on the loop's thread, but for the callbacks, which run on ZooKeeper's.
  */
+#include "claim/names_version.h"
 #include "stores/zookeeper/operation.h"
 
 #include <errno.h>
@@ -141,7 +142,7 @@ void zookeeper_create_above(struct operation *operation, char *path, unsigned le
 		char *slash = operation_cut(path, level);
 
 		*slash = '\0';
-		const char *data = level == below ? zookeeper_root_data(store) : "";
+		const char *data = level == below ? NAMES_VERSION_LINE : "";
 		operation_made(operation,
 			       zoo_acreate(store->handle, path, data, (int)strlen(data),
 					   &store->acl,

@@ -6,16 +6,11 @@
  *
  * The version is read before anything is locked in the session, and watched: hosts that encode
  * names differently would not see each other's claims. A root that this host creates has
- * ZNODE_NAMES_NO_CLAIMS; an existing root keeps its version. Older versions of dlockfs know no
- * version of names and do not read it. But when they begin a session they create and delete
- * FORMER_PROBE, and if it stands there already, they report that no locks can be created. So
- * FORMER_PROBE stands below each root whose version they do not know.
+ * NAMES_VERSION.
  *
  * Whether the root is *settled*: whoever makes it anew, as on servers without data, cannot know
  * what stood there. So a root has a mark, SETTLED. A host that finds none grants nothing for a
- * session timeout, and then makes the mark, unless it is told that the root is new. A host that
- * goes on with the session of an older dlockfs, which knew of no mark, knows that the service has
- * kept its data: it makes the mark at once.
+ * session timeout, and then makes the mark, unless it is told that the root is new.
  *
  * Whether the service has *gone back*, as to a backup: the znodes that are made and deleted to
  * check the rights change the root, whose stat then has a zxid that is greater than all that this
@@ -43,18 +38,13 @@
 /* Created and deleted in one transaction, so that no client ever sees it. */
 #define PROBE_NAME ".dlockfs-check"
 
-#define FORMER_PROBE ZOOKEEPER_FORMER_PROBE
-#define FORMER_NOTE                                                                                \
-	"keeps out hosts of a dlockfs that does not know the version of the names here\n"
-
 /* Must last until the requests are answered. */
 struct root {
-	zoo_op_result_t results[2], create_results[2];
-	zoo_op_t create_ops[2];
+	zoo_op_result_t results[2];
 	int read_code; /* of its data, which are the operation's text */
 	int settled_code;
 	struct Stat stat; /* after the check of the rights; pzxid 0: not known */
-	char *former, *settled;
+	char *settled;
 	char path[]; /* of the probe */
 };
 
@@ -70,23 +60,15 @@ static struct root *root_of(const struct operation *operation)
 
 /* Answers: on ZooKeeper's completion thread */
 
-static void note_created(struct operation *operation, int code)
+static void on_created(int code, const char *path, const void *data)
 {
+	struct operation *operation = (struct operation *)data;
+
 	/* Only the first failure counts: everything below fails with it. A level that exists may
 	 * fail with ZNOAUTH, too: the code counts only if the probe finds the root missing. */
 	if (code != ZOK && code != ZNODEEXISTS && operation->container_code == ZOK)
 		operation->container_code = code;
 	operation_answered(operation);
-}
-
-static void on_created(int code, const char *path, const void *data)
-{
-	note_created((struct operation *)data, code);
-}
-
-static void on_root_created(int code, const void *data)
-{
-	note_created((struct operation *)data, code);
 }
 
 static void on_read(int code, const char *value, int value_bytes, const struct Stat *stat,
@@ -130,7 +112,7 @@ static void on_missing(int code, const struct Stat *stat, const void *data)
 {
 }
 
-static void on_former(int code, const char *path, const void *data)
+static void on_marked(int code, const char *path, const void *data)
 {
 }
 
@@ -164,38 +146,14 @@ static void on_changed(int code, const struct Stat *stat, const void *data)
 
 /* The loop's thread */
 
-const char *zookeeper_root_data(const struct store_zookeeper *store)
-{
-	return store->names == ZNODE_NAMES_PLAIN ? "" : NAMES_VERSION_LINE;
-}
-
-/* Creates a missing level above the root. */
-static void create_level(struct operation *operation)
+/* Creates the root, or a level above it. */
+static void create_level(struct operation *operation, const char *path, const char *data)
 {
 	const struct store_zookeeper *store = operation->store;
 
 	operation_made(operation,
-		       zoo_acreate(store->handle, root_of(operation)->path, "", 0, &store->acl,
+		       zoo_acreate(store->handle, path, data, (int)strlen(data), &store->acl,
 				   ZOO_PERSISTENT, on_created, operation),
-		       NULL);
-}
-
-/* Creates the root with its version; and FORMER_PROBE with it, if older versions of dlockfs do not
- * know that version. */
-static void create_root(struct operation *operation)
-{
-	const struct store_zookeeper *store = operation->store;
-	struct root *root = root_of(operation);
-	const char *data = zookeeper_root_data(store);
-	int count = *data ? 2 : 1;
-
-	zoo_create_op_init(&root->create_ops[0], store->root, data, (int)strlen(data), &store->acl,
-			   ZOO_PERSISTENT, NULL, 0);
-	zoo_create_op_init(&root->create_ops[1], root->former, FORMER_NOTE, strlen(FORMER_NOTE),
-			   &store->acl, ZOO_PERSISTENT, NULL, 0);
-	operation_made(operation,
-		       operation_multi(operation, count, root->create_ops, root->create_results,
-				       on_root_created),
 		       NULL);
 }
 
@@ -215,11 +173,11 @@ static void send_prepare(struct operation *operation)
 		char *slash = operation_cut(root->path, below);
 
 		*slash = '\0';
-		create_level(operation);
+		create_level(operation, root->path, "");
 		*slash = '/';
 	}
 	if (levels > 0)
-		create_root(operation);
+		create_level(operation, store->root, NAMES_VERSION_LINE);
 	operation_made(operation,
 		       zoo_awget(store->handle, operation->path, on_event, operation->session,
 				 on_read, operation),
@@ -261,60 +219,38 @@ static bool judge_rights(struct operation *operation)
 	return true;
 }
 
-/* The root is missing, and could not be created: watches for its creation by another client. A root
- * that this host then creates in place() has this version. */
+/* The root is missing, and could not be created: watches for its creation by another client. */
 static void await_root(const struct operation *operation)
 {
 	zoo_awexists(operation->store->handle, operation->path, on_event, operation->session,
 		     on_missing, NULL);
 }
 
-/* Creates FORMER_PROBE, which may stand already. */
-static void keep_former_out(const struct operation *operation)
-{
-	const struct store_zookeeper *store = operation->store;
-
-	zoo_acreate(store->handle, root_of(operation)->former, FORMER_NOTE, strlen(FORMER_NOTE),
-		    &store->acl, ZOO_PERSISTENT, on_former, NULL);
-}
-
 /* Finds the version in which names are encoded. Returns 0; -ECONNRESET if the root could not be
- * read; -EPROTO if the session cannot go on with that version, which is logged; another error if
- * this host may not read the root. */
+ * read; -EPROTO if this program does not know that version, which is logged; another error if this
+ * host may not read the root. */
 static int find_names(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
 	const struct root *root = root_of(operation);
-	int version = 0; /* none that this program can read */
 
-	if (root->read_code == ZOK)
-		version = names_version_parse(operation->text, operation->text_bytes);
-	if (root->read_code == ZNONODE) {
-		version = store->names ? (int)store->names : ZNODE_NAMES_NO_CLAIMS;
-		await_root(operation);
-	} else if (root->read_code != ZOK) {
+	if (root->read_code != ZOK && root->read_code != ZNONODE) {
 		store->barred = root->read_code;
 		return operation_error(operation, root->read_code,
 				       "cannot read the version of the names in");
 	}
-	if (version != ZNODE_NAMES_PLAIN && version != ZNODE_NAMES_NO_CLAIMS) {
+	if (root->read_code == ZNONODE) {
+		await_root(operation);
+	} else if (names_version_parse(operation->text, operation->text_bytes) != NAMES_VERSION) {
 		if (store->trouble != zookeeper_unknown_names)
 			log_error("ZooKeeper: the names in %s are of a version that this dlockfs "
-				  "does not know, expected 1 or 2: nothing is locked there",
-				  operation->path);
+				  "does not know, expected %d: nothing is locked there",
+				  operation->path, NAMES_VERSION);
 		store->trouble = zookeeper_unknown_names;
 		return -EPROTO;
 	}
-	if (store->names && version != (int)store->names) {
-		log_error("ZooKeeper: the version of the names in %s was changed from %d to %d: "
-			  "the session is given up",
-			  operation->path, (int)store->names, version);
-		return -EPROTO;
-	}
 	store->barred = ZOK;
-	store->names = (enum znode_names)version;
-	if (version != ZNODE_NAMES_PLAIN)
-		keep_former_out(operation);
+	store->names_known = true;
 	return 0;
 }
 
@@ -324,7 +260,7 @@ static void on_unmarked(int code, const void *data)
 
 static void make_mark(const struct store_zookeeper *store, const char *path)
 {
-	zoo_acreate(store->handle, path, "", 0, &store->acl, ZOO_PERSISTENT, on_former, NULL);
+	zoo_acreate(store->handle, path, "", 0, &store->acl, ZOO_PERSISTENT, on_marked, NULL);
 }
 
 void zookeeper_settle(struct store *base)
@@ -369,11 +305,11 @@ static void judge_mark(struct operation *operation)
 	struct store_zookeeper *store = operation->store;
 	const struct root *root = root_of(operation);
 
-	if (root->settled_code == ZNONODE && (store->new_root || store->is_of_older))
+	if (root->settled_code == ZNONODE && store->new_root)
 		make_mark(store, root->settled);
 	else if (root->settled_code == ZNONODE)
 		bar(store, STORE_NEW_ROOT);
-	store->new_root = store->is_of_older = false;
+	store->new_root = false;
 }
 
 /* Before what this host has seen is forgotten. */
@@ -420,17 +356,14 @@ static void conclude_prepare(struct operation *operation)
 static struct root *make_root(const struct store_zookeeper *store)
 {
 	size_t bytes = strlen(store->root) + strlen("/" PROBE_NAME) + 1;
-	size_t former_bytes = strlen(store->root) + strlen("/" FORMER_PROBE) + 1;
 	size_t settled_bytes = strlen(store->root) + strlen("/" ZOOKEEPER_SETTLED) + 1;
-	struct root *root = calloc(1, sizeof(*root) + bytes + former_bytes + settled_bytes);
+	struct root *root = calloc(1, sizeof(*root) + bytes + settled_bytes);
 
 	if (!root)
 		return NULL;
 	root->read_code = root->settled_code = ZCONNECTIONLOSS;
-	root->former = root->path + bytes;
-	root->settled = root->former + former_bytes;
+	root->settled = root->path + bytes;
 	stpcpy(stpcpy(root->path, store->root), "/" PROBE_NAME);
-	stpcpy(stpcpy(root->former, store->root), "/" FORMER_PROBE);
 	stpcpy(stpcpy(root->settled, store->root), "/" ZOOKEEPER_SETTLED);
 	return root;
 }

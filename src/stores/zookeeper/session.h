@@ -39,7 +39,7 @@ struct zookeeper_state {
 	int timeout_ms;
 	char server[64];
 	int64_t since_ms; /* no connection over which something can be answered from now on was
-			     begun before that, CLOCK_BOOTTIME, ms; INT64_MIN: nothing is known */
+			     begun before that, clock_now_ms(); INT64_MIN: nothing is known */
 };
 
 struct zookeeper_session {

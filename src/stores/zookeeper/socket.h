@@ -25,7 +25,7 @@ struct zookeeper_socket {
 	char thread[ZOOKEEPER_THREAD_BYTES];
 	int descriptor;
 	uint64_t cookie;  /* of the socket, SO_COOKIE; 0: there was none yet */
-	int64_t since_ms; /* when connect(2) was called for it, CLOCK_BOOTTIME; INT64_MIN: never */
+	int64_t since_ms; /* when connect(2) was called for it, clock_now_ms(); INT64_MIN: never */
 	struct sockaddr_storage server;
 	socklen_t server_bytes;
 	int avoid; /* how many attempts at that server are to fail, until another server is tried */
@@ -41,7 +41,7 @@ void zookeeper_socket_remove(struct zookeeper_socket *socket);
 void zookeeper_socket_name_thread(const struct zookeeper_socket *socket);
 
 /* When the newest attempt was begun: what the library is given after that can be answered over that
- * connection or a later one only. CLOCK_BOOTTIME, ms; INT64_MIN: there was none. */
+ * connection or a later one only. clock_now_ms(); INT64_MIN: there was none. */
 int64_t zookeeper_socket_since(const struct zookeeper_socket *socket);
 void zookeeper_socket_forget_since(struct zookeeper_socket *socket);
 

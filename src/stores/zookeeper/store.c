@@ -44,7 +44,6 @@ struct saved_session {
 	clientid_t id; /* client_id 0: there is none */
 	int64_t seen;
 	int64_t token_floor;
-	bool is_of_older;
 };
 
 static struct store_zookeeper *from_store(struct store *store)
@@ -121,7 +120,7 @@ static void on_connected(struct store_zookeeper *store, const struct zookeeper_s
 		store->trouble = NULL;
 	if (!store->root_prepared)
 		zookeeper_prepare_root(store);
-	if (store->names || store->barred != ZOK)
+	if (store->names_known || store->barred != ZOK)
 		zookeeper_tell_connected(store);
 }
 
@@ -418,16 +417,12 @@ static void *restore_session(struct state_reader *in)
 	size_t bytes;
 	const void *password;
 
-	if (!state_has(in, "session") && !state_has(in, "seen"))
-		return NULL;
 	saved = calloc(1, sizeof(*saved));
 	if (!saved) {
 		state_starve(in);
 		return NULL;
 	}
-	saved->is_of_older = !state_has(in, "seen");
-	if (!saved->is_of_older)
-		fields_restore(seen_fields, saved, in);
+	fields_restore(seen_fields, saved, in);
 	if (!state_has(in, "session"))
 		return saved;
 	password = state_get_bytes(in, "password", &bytes);
@@ -536,7 +531,6 @@ static int store_zookeeper_open(const struct store_options *options,
 	if (saved) {
 		store->seen = saved->seen;
 		store->tokens.floor = saved->token_floor;
-		store->is_of_older = saved->is_of_older;
 		store->id = saved->id;
 		store->resuming = saved->id.client_id != 0;
 	}

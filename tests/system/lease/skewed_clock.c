@@ -2,7 +2,9 @@
  *
  * For LD_PRELOAD: a host whose clocks that nobody sets run slow or fast. They show TEST_CLOCK_RATE
  * times the time that has passed since the machine was started, so 0.98 is a clock that is slow by
- * 2 %. All processes of the host see the same clock: the daemon gives the variable on to its guard.
+ * 2 %. With a word behind the number, as 0.98slewed, the oscillator is right and NTP slews the
+ * clocks: CLOCK_MONOTONIC_RAW shows the time that has passed. All processes of the host see the
+ * same clock: the daemon gives the variable on to its guard.
  *
  * What waits by such a clock waits as long as that shows: timers, and the timeouts of poll(2),
  * epoll_wait(2) and nanosleep(2). The wall clock is right.
@@ -11,6 +13,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -38,6 +41,12 @@ static double rate(void)
 	return text != NULL ? strtod(text, NULL) : 1;
 }
 
+static bool is_slewed(void)
+{
+	const char *text = getenv("TEST_CLOCK_RATE");
+	return text != NULL && strstr(text, "slewed") != NULL;
+}
+
 static struct timespec scaled(const struct timespec *time, double by)
 {
 	double all = ceil(((double)time->tv_sec * NS + (double)time->tv_nsec) * by);
@@ -56,9 +65,12 @@ int clock_gettime(clockid_t clock, struct timespec *ret)
 	int result = (int)syscall(SYS_clock_gettime, clock, ret);
 
 	switch (clock) {
+	case CLOCK_MONOTONIC_RAW:
+		if (is_slewed())
+			break;
+		/* fallthrough */
 	case CLOCK_MONOTONIC:
 	case CLOCK_MONOTONIC_COARSE:
-	case CLOCK_MONOTONIC_RAW:
 	case CLOCK_BOOTTIME:
 		if (result == 0)
 			*ret = scaled(ret, rate());

@@ -1,7 +1,9 @@
 #!/bin/bash
 # Hosts whose clocks run slow or fast against those of the servers (skewed_clock.c), by as much as the margin of a lease allows, are
 # cut off: no call of their holders succeeds that began after the waiter on another host was granted the lock, on ZooKeeper and on
-# etcd. The clock of one more host runs at half the speed. Its holder is told too late, so the clocks are wrong indeed.
+# etcd. The clock of one more host runs at half the speed. Its holder is told too late, so the clocks are wrong indeed. But hosts whose
+# clocks are slewed to half the speed, as NTP does it, know better: holders are told in time, by the daemon, or by its guard where the
+# daemon is stopped at the cut.
 #
 # From the environment: RATES, clocks to try instead, of which is only printed how it went; TIMEOUT, the session timeout in seconds.
 # shellcheck source=../../functions.sh
@@ -14,7 +16,7 @@ requires test -e "$preload"
 requires type -P etcd
 timeout_s=${TIMEOUT:-20}
 beyond=0.5
-read -ra rates <<<"${RATES:-0.98 1.02 $beyond}"
+read -ra rates <<<"${RATES:-0.98 1.02 $beyond 0.5slewed 0.5slewed-stopped}"
 
 # hold_at RATE: on a host with such a clock, against a waiter on host B.
 hold_at() {
@@ -26,6 +28,15 @@ hold_at() {
     wait_until "$deadline" granted "holder$1"
     keep "rival$1" "$dir/B/lock$1" flock
     wait_claims "lock$1" 2
+}
+
+# told_by_guard HOLDER RIVAL: the holder had the lock no more, whatever its calls failed with.
+told_by_guard() {
+    local last grant
+    last=$(awk '$1 == "fenced" { print $3; exit }' "$dir/$1.out")
+    grant=$(time_of "$2" granted)
+    [ "$last" -lt "$grant" ] || violation "two held one lock for $((last - grant)) ms"
+    [ "$(time_of "$1" fenced)" -le "$grant" ] || fail "$2 was granted the lock before $1 was told"
 }
 
 # print_order CUT RATE
@@ -50,10 +61,15 @@ cut_off() {
     cut=$(lease now)
     cut_link link
     for rate in "${rates[@]}"; do
+        [[ $rate != *stopped ]] || pause "A$rate"
+    done
+    for rate in "${rates[@]}"; do
         print_order "$cut" "$rate"
         [ -z "${RATES:-}" ] || continue
         if [ "$rate" = $beyond ]; then
             [ "$(time_of "holder$rate" fenced)" -gt "$(time_of "rival$rate" granted)" ] || fail "a clock is not as wrong as it should be"
+        elif [[ $rate = *stopped ]]; then
+            told_by_guard "holder$rate" "rival$rate"
         else
             fenced_first "$cut" "holder$rate" "rival$rate"
         fi
@@ -61,7 +77,13 @@ cut_off() {
     join_link link
     release "${rates[@]/#/holder}" "${rates[@]/#/rival}"
     for rate in "${rates[@]}"; do
-        stop_dlockfs "A$rate"
+        if [[ $rate = *stopped ]]; then
+            wait_until "$deadline" gone "A$rate"
+            finish "A$rate" 2>/dev/null || true
+            forget_host "A$rate"
+        else
+            stop_dlockfs "A$rate"
+        fi
     done
     stop_dlockfs B
     release link

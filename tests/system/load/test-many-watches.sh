@@ -4,6 +4,5 @@
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
 
-requires test -x "$build/tests/system/stores/interface/store_many_test"
 start_zookeeper
-"$build/tests/system/stores/interface/store_many_test" "zookeeper://$(zookeeper_address zk)" || fail "see above"
+"$build/tests/system/stores/interface/store_tests" store_many "zookeeper://$(zookeeper_address zk)" || fail "see above"

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """The order of the source: what each file includes, and which files call each other.
 
-    layers.py includes TREE         no include goes up, aside, or to what is unknown; and nobody does what another file is there for
+    layers.py includes TREE         no include goes up, aside, in a circle, or to what is unknown; and nobody does what another file is
+                                    there for
     layers.py circles TREE BUILD    no files call each other in a circle; by the symbols of the object files
     layers.py names TREE BUILD      a function is named by its file, and declared in its header; by the same
 
@@ -24,6 +25,7 @@ FLOORS = [
     ["src/stores"],
     ["src/stores/etcd", "src/stores/local", "src/stores/zookeeper"],
     ["src/engine"],
+    ["src/lockfile"],
     ["src/view"],
     ["fs/kernel"],
     ["fs/files"],
@@ -36,8 +38,11 @@ FLOORS = [
 # Folders that know no layer, and that no layer knows.
 APART = ["src/dlockctl"]
 
-# What others than the folders above include: what is installed for programs, and what a terminal may be sent.
+# What others than the folders above include: what is installed for programs, what a terminal may be sent, %XX, and the clock by which
+# the end of a lease is told.
 PUBLIC = {
+    "src/base/clock.h": ["src/dlockctl"],
+    "src/base/escape.h": ["src/dlockctl"],
     "src/base/printable.h": ["src/dlockctl"],
     "fs/dlockfs.h": ["fs", "src/dlockctl"],
 }
@@ -55,6 +60,8 @@ OUTSIDE = {
 DOORS = [
     ("src/engine", r"ops->\w+\(", "src/engine/outbox.c", "a call of the store"),
     ("src/engine", r"events->on_(decided|tested|proved|lost|told|revoked)\(", "src/engine/decisions.c", "news for a caller"),
+    ("src/lockfile", r"ops->\w+\(", "src/engine/outbox.c", "a call of the store"),
+    ("src/lockfile", r"events->on_\w+\(", "src/lockfile/news.c", "news for a caller"),
     ("fs", r'"stores/\w+/|\bSTORE_SCHEME_', "fs/files/stores.c", "what is of one store"),
 ]
 
@@ -137,6 +144,7 @@ def check_includes(tree):
     faults = []
     sources = set(source_files(tree))
     files = sources | set(generated_files(tree))
+    headers = {path: {} for path in sources}
     for path in sorted(sources):
         here = os.path.dirname(path)
         if floor_of(here) is None and here not in APART:
@@ -151,6 +159,7 @@ def check_includes(tree):
             own, other, neither = match.groups()
             if own is not None:
                 fault = fault_of_include(path, own, files)
+                headers[path].update({root + own: own for root in ("src/", "fs/") if root + own in sources})
             elif other is not None:
                 fault = next((f"is only for {folder}" for start, folder in OUTSIDE.items()
                               if other.startswith(start) and not is_below(path, folder)), None)
@@ -158,7 +167,8 @@ def check_includes(tree):
                 fault = "is neither a name in quotation marks nor in angle brackets"
             if fault:
                 faults.append(f"{path}:{number}: {own or other or neither} {fault}")
-    return faults
+    # One that goes up may close a circle.
+    return faults or [describe_circle(tree, headers, group, min(group), "{0}") for group in circles(headers)]
 
 
 def objects(tree, build):
@@ -245,6 +255,14 @@ def place_of(tree, path, symbol):
     return f"{path}:1"
 
 
+def describe_circle(tree, graph, group, start, form):
+    """The fault that the group of files is, by the shortest circle; `form` says what one file has of another."""
+    way = shortest_circle(graph, group, start)
+    text = ", ".join(f"{place_of(tree, path, graph[path][other])} {form.format(graph[path][other], other)}"
+                     for path, other in zip(way, way[1:] + way[:1]))
+    return f"{place_of(tree, way[0], graph[way[0]][(way + way)[1]])}: a circle of {len(group)} files: {text}"
+
+
 def check_circles(tree, build):
     graph = calls(objects(tree, build))
     known = [(reason, set(files.split())) for reason, files in CIRCLES]
@@ -254,13 +272,8 @@ def check_circles(tree, build):
         there |= group
         allowed = max((files for _, files in known), key=lambda files: len(files & group), default=set())
         new = group - allowed
-        if not new:
-            continue
-        way = shortest_circle(graph, group, min(new))
-        steps = zip(way, way[1:] + way[:1])
-        text = ", ".join(f"{place_of(tree, path, graph[path][other])} {graph[path][other]}() of {other}"
-                         for path, other in steps)
-        faults.append(f"{place_of(tree, way[0], graph[way[0]][(way + way)[1]])}: a circle of {len(group)} files: {text}")
+        if new:
+            faults.append(describe_circle(tree, graph, group, min(new), "{}() of {}"))
     for reason, files in known:
         for path in sorted(files - there):
             faults.append(f"{path}:1: is in no circle any more, or not there: CIRCLES still has it ({reason})")

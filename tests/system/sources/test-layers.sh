@@ -1,6 +1,6 @@
 #!/bin/bash
-# The order of the source holds: no file includes what stands above or beside its layer, and none call each other in a circle,
-# but for those that layers.py names. And layers.py finds it where it does not hold.
+# The order of the source holds: no file includes what stands above or beside its layer, and none call or include each other in
+# a circle, but for those that layers.py names. And layers.py finds it where it does not hold.
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
 
@@ -49,7 +49,7 @@ not_included src/stores/local/store.c '"stores/zookeeper/session.h"' \
     "stores/zookeeper/session.h is beside: src/stores/local does not know src/stores/zookeeper"
 not_included src/engine/queue.c '"queue.h"' "queue.h is not in src/ or fs/ by this path"
 not_included src/engine/queue.c '"../view/view.h"' "../view/view.h is not in src/ or fs/ by this path"
-not_included src/dlockctl/ls.c '"base/escape.h"' "base/escape.h is of src/base: src/dlockctl stands apart"
+not_included src/dlockctl/ls.c '"base/log.h"' "base/log.h is of src/base: src/dlockctl stands apart"
 not_included fs/loop.c '"dlockctl/text.h"' "dlockctl/text.h is of src/dlockctl, which stands apart"
 not_included fs/files/shard.c '"stores/zookeeper/store.h"' "what is of one store is only for fs/files/stores.c"
 not_included src/engine/engine.c '<fuse_lowlevel.h>' "fuse_lowlevel.h is only for fs"
@@ -61,6 +61,13 @@ line=$(wc -l <"$tree/src/engine/queue.c")
 expect_equal "what is said of calls from elsewhere" "src/engine/queue.c:$((line - 1)): a call of the store is only for \
 src/engine/outbox.c src/engine/queue.c:$line: news for a caller is only for src/engine/decisions.c" "$(paste -sd' ' "$dir/refused")"
 cp "$source_dir/src/engine/queue.c" "$tree/src/engine/queue.c"
+echo '#include "files/handle_end.h"' >>"$tree/fs/files/handle.h"
+! "${layers[@]}" includes "$tree" >"$dir/refused" || fail "headers may include each other in a circle"
+line=$(wc -l <"$tree/fs/files/handle.h")
+back=fs/files/handle_end.h:$(grep -n '"files/handle.h"' "$tree/fs/files/handle_end.h" | cut -d: -f1)
+expect_equal "what is said of headers in a circle" "fs/files/handle.h:$line: a circle of 2 files: fs/files/handle.h:$line \
+files/handle_end.h, $back files/handle.h" "$(<"$dir/refused")"
+cp "$source_dir/fs/files/handle.h" "$tree/fs/files/handle.h"
 mkdir "$tree/src/new"
 cp "$source_dir/src/base/log.c" "$tree/src/new"
 ! "${layers[@]}" includes "$tree" >"$dir/refused" || fail "any folder may be new"

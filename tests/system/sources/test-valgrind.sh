@@ -19,7 +19,12 @@ under_valgrind() {
     "${valgrind[@]}" "${@:2}" >"$dir/unit/$1" 2>&1 || { failed+=" $1" && cp "$dir/unit/$1" "$dir/$1.out"; }
 }
 for name in claim/data config/config config/url engine/engine engine/record_calls fs/metrics stores/local view/view; do
-    under_valgrind "${name/\//_}" "$build/tests/unit/${name%/*}/test_${name#*/}"
+    program=$build/tests/unit/${name%/*}/test_${name#*/}
+    if [ -e "$program" ]; then
+        under_valgrind "${name/\//_}" "$program"
+    else # those of the folder are one
+        under_valgrind "${name/\//_}" "$build/tests/unit/test_${name%/*}" "${name#*/}"
+    fi
 done
 under_valgrind requests "$build/tests/fuzz/fuzz_requests" "$tests/fuzz/corpus/requests"
 

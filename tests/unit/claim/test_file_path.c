@@ -35,8 +35,7 @@ static void test_encode(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
-		char *znode =
-			znode_path_encode(pairs[i].root, pairs[i].path, ZNODE_NAMES_NO_CLAIMS);
+		char *znode = znode_path_encode(pairs[i].root, pairs[i].path);
 		assert_string_equal(znode, pairs[i].znode);
 		free(znode);
 	}
@@ -65,7 +64,7 @@ static void test_plain(void **state)
 static void expect_file(const char *encoded, const char *expected)
 {
 	char *file = NULL;
-	int error = znode_path_decode_file(encoded, ZNODE_NAMES_NO_CLAIMS, &file);
+	int error = znode_path_decode_file(encoded, &file);
 	if (expected == NULL) {
 		assert_int_equal(error, -EINVAL);
 		return;

@@ -21,18 +21,18 @@ static int parse(const char *data)
 static void test_none(void **state)
 {
 	(void)state;
-	assert_int_equal(parse(""), 1);
-	assert_int_equal(parse("192.168.0.7"), 1); /* as Curator creates znodes */
-	assert_int_equal(parse("\n\n"), 1);
-	assert_int_equal(parse("dlockfs-names"), 1);
-	assert_int_equal(parse(" dlockfs-names=2\n"), 1);
-	assert_int_equal(names_version_parse("\0\0dlockfs-names=2", 17), 1);
+	assert_int_equal(parse(""), NAMES_VERSION);
+	assert_int_equal(parse("192.168.0.7"), NAMES_VERSION); /* as Curator creates znodes */
+	assert_int_equal(parse("\n\n"), NAMES_VERSION);
+	assert_int_equal(parse("dlockfs-names"), NAMES_VERSION);
+	assert_int_equal(parse(" dlockfs-names=2\n"), NAMES_VERSION);
+	assert_int_equal(names_version_parse("\0\0dlockfs-names=2", 17), NAMES_VERSION);
 }
 
 static void test_numbers(void **state)
 {
 	(void)state;
-	assert_int_equal(parse(NAMES_VERSION_LINE), 2);
+	assert_int_equal(parse(NAMES_VERSION_LINE), NAMES_VERSION);
 	assert_int_equal(parse("dlockfs-names=1"), 1);
 	assert_int_equal(parse("dlockfs-names=2"), 2);
 	assert_int_equal(parse("a service\ndlockfs-names=2\nmore"), 2);

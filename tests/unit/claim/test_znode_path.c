@@ -137,15 +137,11 @@ static void test_pairs(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(pairs); i++) {
-		char *znode =
-			     znode_path_encode(pairs[i].root, pairs[i].path, ZNODE_NAMES_NO_CLAIMS),
-		     *path = NULL;
+		char *znode = znode_path_encode(pairs[i].root, pairs[i].path), *path = NULL;
 
 		assert_non_null(znode);
 		assert_string_equal(znode, pairs[i].znode);
-		assert_int_equal(znode_path_decode(znode + strlen(pairs[i].root) + 1,
-						   ZNODE_NAMES_NO_CLAIMS, &path),
-				 0);
+		assert_int_equal(znode_path_decode(znode + strlen(pairs[i].root) + 1, &path), 0);
 		assert_string_equal(path, pairs[i].path);
 		free(znode);
 		free(path);
@@ -157,7 +153,7 @@ static void test_rejects_what_is_never_encoded_so(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(never_encoded); i++) {
 		char untouched, *path = &untouched;
-		int result = znode_path_decode(never_encoded[i], ZNODE_NAMES_NO_CLAIMS, &path);
+		int result = znode_path_decode(never_encoded[i], &path);
 
 		if (result != -EINVAL)
 			print_message("accepted: %s\n", never_encoded[i]);
@@ -243,11 +239,6 @@ static int random_number(char *path)
 		       suffixes[random() % COUNT(suffixes)]);
 }
 
-static enum znode_names random_names(void)
-{
-	return random() % 2 ? ZNODE_NAMES_PLAIN : ZNODE_NAMES_NO_CLAIMS;
-}
-
 static void random_path(char *path)
 {
 	int components = 1 + (int)(random() % 3);
@@ -295,17 +286,16 @@ static void test_random_paths(void **state)
 	srandom(1);
 	for (int i = 0; i < 100000; i++) {
 		const char *root = roots[i % 2];
-		enum znode_names names = random_names();
 		char path[64], *znode, *back;
 
 		random_path(path);
-		znode = znode_path_encode(root, path, names);
+		znode = znode_path_encode(root, path);
 		assert_non_null(znode);
 		assert_true(server_takes(znode));
-		assert_true(names == ZNODE_NAMES_PLAIN || !has_claim(znode + strlen(root)));
+		assert_true(!has_claim(znode + strlen(root)));
 		assert_int_not_equal(strncmp(znode, "/zookeeper/", strlen("/zookeeper/")), 0);
 		assert_string_not_equal(znode, "/zookeeper");
-		assert_int_equal(znode_path_decode(znode + strlen(root) + 1, names, &back), 0);
+		assert_int_equal(znode_path_decode(znode + strlen(root) + 1, &back), 0);
 		assert_string_equal(back, path);
 		free(znode);
 		free(back);
@@ -318,14 +308,13 @@ static void test_random_znodes(void **state)
 	(void)state;
 	srandom(2);
 	for (int i = 0; i < 100000; i++) {
-		enum znode_names names = random_names();
 		char encoded[64], *path, *again, *at_root;
 
 		random_path(encoded);
-		if (znode_path_decode(encoded, names, &path))
+		if (znode_path_decode(encoded, &path))
 			continue;
-		again = znode_path_encode("/r", path, names);
-		at_root = znode_path_encode("", path, names);
+		again = znode_path_encode("/r", path);
+		at_root = znode_path_encode("", path);
 		assert_true(strcmp(again + strlen("/r/"), encoded) == 0 ||
 			    strcmp(at_root + strlen("/"), encoded) == 0);
 		free(path);
@@ -334,19 +323,22 @@ static void test_random_znodes(void **state)
 	}
 }
 
-/* As it was before there were versions: other hosts still write names so where the root has none.
- */
-static void test_plain_names(void **state)
+/* Each is one component, or more, that ZooKeeper takes as it is. */
+static void test_roots(void **state)
 {
-	char *znode = znode_path_encode("/r", "deploy/job-1200000000", ZNODE_NAMES_PLAIN), *path;
+	static const char *const good[] = {
+		"/dlockfs", "/a/b",	   "/a/zookeeper", "/job-1200000000",
+		"/...",	    "/\xc3\xa4/b", "/a b"};
+	static const char *const bad[] = {
+		"/",	"//a",	 "/a/",	   "/a//b",  "/zookeeper", "/zookeeper/a", "/a/..",
+		"/./a", "/a%30", "/a\x7f", "/a\xc3", "a",	   "a/b"};
 
 	(void)state;
-	assert_string_equal(znode, "/r/deploy/job-1200000000");
-	assert_int_equal(znode_path_decode("job-1200000000", ZNODE_NAMES_PLAIN, &path), 0);
-	assert_string_equal(path, "job-1200000000");
-	free(path);
-	assert_int_equal(znode_path_decode("job-120000000%30", ZNODE_NAMES_PLAIN, &path), -EINVAL);
-	free(znode);
+	assert_true(znode_path_is_root(""));
+	for (size_t i = 0; i < COUNT(good); i++)
+		assert_true(znode_path_is_root(good[i]));
+	for (size_t i = 0; i < COUNT(bad); i++)
+		assert_false(znode_path_is_root(bad[i]));
 }
 
 int main(void)
@@ -354,7 +346,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_rejects_what_is_never_encoded_so),
-		cmocka_unit_test(test_plain_names),
+		cmocka_unit_test(test_roots),
 		cmocka_unit_test(test_random_paths),
 		cmocka_unit_test(test_random_znodes),
 	};

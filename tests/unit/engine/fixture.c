@@ -7,7 +7,6 @@
 #include "claim/data.h"
 #include "fixture.h"
 #include "../../told.h"
-#include "lockfile_fixture.h"
 
 static void on_decided(void *context, void *cookie, int result)
 {
@@ -99,7 +98,6 @@ const struct engine_events file_events = {
 	.on_revoked = on_revoked,
 	.may_hold = may_hold,
 	.on_ranges = on_ranges,
-	.files = &lockfile_fixture_events,
 };
 
 /* The foreign client. */

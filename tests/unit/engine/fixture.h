@@ -32,6 +32,7 @@ enum { HOSTS = 3, QUEUE_MAX = 128 };
 struct host {
 	struct world *world;
 	struct engine *engine;
+	struct lockfiles *lockfiles; /* the engine's, in the tests of those */
 	struct store *store;
 	long operations;
 	long break_at; /* the operation during which the connection breaks, from 1; 0: none */

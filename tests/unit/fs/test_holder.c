@@ -47,7 +47,7 @@ static void begin_filesystem(void)
 {
 	struct state_journal *created;
 
-	assert_int_equal(shards_open(&config, &serving_engine_events, NULL, &shards), 0);
+	assert_int_equal(shards_open(&config, &serving_events, NULL, &shards), 0);
 	assert_int_equal(serving_init(&filesystem, &config, &shards), 0);
 	assert_int_equal(state_journal_create(dup(journal), 0, 0, &created), 0);
 	takeover_keep(&filesystem, created, &marks);

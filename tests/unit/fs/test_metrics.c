@@ -66,15 +66,19 @@ static int begin(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	struct engine *engine = engine_create(&events, fixture, 1);
+	struct lockfiles *lockfiles = lockfiles_create(engine, NULL, NULL);
 
 	fixture->service = local_service_create();
 	assert_int_equal(
 		store_local_open(fixture->service, &engine_store_events, engine, &fixture->store),
 		0);
 	engine_set_store(engine, fixture->store);
-	fixture->shards[0] = (struct shard){.label = "", .engine = engine, .store = fixture->store};
-	fixture->shards[1] =
-		(struct shard){.label = "store=\"cron\"", .engine = engine, .store = &counting};
+	fixture->shards[0] = (struct shard){
+		.label = "", .engine = engine, .lockfiles = lockfiles, .store = fixture->store};
+	fixture->shards[1] = (struct shard){.label = "store=\"cron\"",
+					    .engine = engine,
+					    .lockfiles = lockfiles,
+					    .store = &counting};
 	fixture->filesystem.shards = (struct shards){fixture->shards, 1};
 	metrics_init(&fixture->filesystem.metrics);
 	*state = fixture;

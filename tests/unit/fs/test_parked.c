@@ -48,8 +48,7 @@ static int begin(void **state)
 	struct heir *heir = *state;
 	assert_non_null(heir);
 	assert_int_equal(config_init(&heir->config), 0);
-	assert_int_equal(shards_open(&heir->config, &serving_engine_events, NULL, &heir->shards),
-			 0);
+	assert_int_equal(shards_open(&heir->config, &serving_events, NULL, &heir->shards), 0);
 	return serving_init(&heir->filesystem, &heir->config, &heir->shards);
 }
 

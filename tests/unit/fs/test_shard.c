@@ -49,7 +49,7 @@ static void close_one(bool ends, struct filesystem *filesystem)
 
 	assert_int_equal(config_init(&config), 0);
 	config.stores[0].url.scheme = STORE_SCHEME_LOCAL;
-	assert_int_equal(shards_open(&config, &serving_engine_events, NULL, &shards), 0);
+	assert_int_equal(shards_open(&config, &serving_events, NULL, &shards), 0);
 	shards.list[0].store->ops->close(shards.list[0].store, nobody_is_told());
 	shards.list[0].store = &remote;
 	shards.list[0].filesystem = filesystem;
@@ -92,7 +92,7 @@ static void test_close(void **state)
 	struct config_store *own = config.stores;
 	config.stores = stores;
 	config.store_count = 3;
-	assert_int_equal(shards_open(&config, &serving_engine_events, NULL, &shards), 0);
+	assert_int_equal(shards_open(&config, &serving_events, NULL, &shards), 0);
 	struct store *local = shards.list[1].store;
 	shards.list[1].store = &remote;
 	shards_close(&shards);

@@ -100,8 +100,8 @@ static void test_none(void **state)
 	"dlockfs format=" FORMAT(TAKEOVER_FORMAT) " folder=/ mountpoint=/m init=" INIT             \
 						  " max_write=0\n"
 
-/* The state begins so: a store as an earlier program wrote it, of which the configuration has that
- * URL. Returns whether there is a session to go on with; an error is expected if there is a part of
+/* The state begins so: a store as another program wrote it, of which the configuration has that
+ * URL. Returns whether there is something to go on with; an error is expected if there is a part of
  * `why`. */
 static bool read_store(const char *line, const char *url, const char *part)
 {
@@ -130,21 +130,23 @@ static bool read_store(const char *line, const char *url, const char *part)
 }
 
 #define ZOOKEEPER_STORE                                                                            \
-	"prefix= zookeeper=1 servers=a:2181,b:2181 root=/r acl=1 session_timeout_ms=15000"
+	"prefix= zookeeper=1 servers=a:2181,b:2181 root=/r acl=1 session_timeout_ms=15000 "        \
+	"seen=0 token_floor=0"
 
 static void test_stores(void **state)
 {
 	static const char *const url = "zookeeper://a,b/r";
 
 	assert_false(read_store("prefix=", "local:", NULL));
-	assert_false(read_store(ZOOKEEPER_STORE, url, NULL));
+	assert_true(read_store(ZOOKEEPER_STORE, url, NULL));
 	assert_true(
 		read_store(ZOOKEEPER_STORE " session=-5 password=0123456789abcde%00", url, NULL));
 	read_store(ZOOKEEPER_STORE " session=-5 password=0123456789abcde", url,
 		   "line 2: store: password: expected 16 bytes");
 	read_store(ZOOKEEPER_STORE " session=5x password=0123456789abcdef", url,
 		   "line 2: store: session: expected a number");
-	read_store("prefix= zookeeper=1 servers=a:2181", url, "line 2: store: root: expected");
+	read_store("prefix= zookeeper=1 servers=a:2181 seen=0 token_floor=0", url,
+		   "line 2: store: root: expected");
 	read_store("prefix=", url, "[store]: the sections, url,");
 	read_store(ZOOKEEPER_STORE, "local:", "[store]: the sections, url,");
 	read_store(ZOOKEEPER_STORE, "zookeeper://a,b/other", "[store]: the sections, url,");

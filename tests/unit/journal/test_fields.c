@@ -16,10 +16,15 @@
 
 #include "journal/fields.h"
 
-enum colour { RED, GREEN, BLUE, YELLOW };
+enum colour { RED, GREEN, BLUE, YELLOW, WHITE };
 
 /* BLUE has no word, and YELLOW that of GREEN. */
-static const char *const colours[] = {[RED] = "red", [GREEN] = "green", [YELLOW] = "green"};
+static const char *const colours[] = {
+	[RED] = "red",
+	[GREEN] = "green",
+	[YELLOW] = "green",
+	[WHITE] = "white",
+};
 
 struct thing {
 	bool flag;
@@ -149,6 +154,7 @@ static void test_limits(void **state)
 		.count = UINT32_MAX,
 		.serial = UINT64_MAX,
 		.time = {1 << 30, 1},
+		.colour = WHITE,
 		.text = "x",
 		.command = "1234567",
 		.limit = 9,

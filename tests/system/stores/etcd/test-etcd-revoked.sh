@@ -22,15 +22,30 @@ lease_of() {
     etcd_ask etcd get --prefix "/dlockfs/$1/" --sort-by=create --order=ascend --limit=1 -w fields | sed -n 's/^"Lease" : //p' | xargs printf '%x'
 }
 
+# hold_and_wait: A has a holder, and B a rival that waits.
+hold_and_wait() {
+    keep holder "$dir/A/job" flock
+    wait_until "$deadline" granted holder
+    keep rival "$dir/B/job" flock
+    wait_claims job 2
+}
+
+# revoke LEASE COUNT: until so many keys were deleted in all, and B has heard of it, at least after some more answers.
+revoke() {
+    cut=$(lease now)
+    etcd_ask etcd lease revoke "$1" >/dev/null
+    wait_until "$deadline" deletions "$2"
+    for ((i = 0; i < 20; i++)); do
+        flock "$dir/B/other" true
+    done
+}
+
 start_etcd
 for host in A B; do
     start_dlockfs "$host" --session-timeout 40s
 done
 start keys etcdctl watch --rev=1 --prefix /dlockfs/job/
-keep holder "$dir/A/job" flock
-wait_until "$deadline" granted holder
-keep rival "$dir/B/job" flock
-wait_claims job 2
+hold_and_wait
 wait_until "$deadline" grep -q '^PUT' "$dir/keys.out"
 
 # A release: the data first.
@@ -42,21 +57,12 @@ release rival
 wait_until "$deadline" deletions 4
 wait_claims job 0
 
-keep holder "$dir/A/job" flock
-wait_until "$deadline" granted holder
-keep rival "$dir/B/job" flock
-wait_claims job 2
+hold_and_wait
 comes_free "$dir/B/other"
 revoked=$(lease_of job)
 suspend A
-cut=$(lease now)
-etcd_ask etcd lease revoke "$revoked" >/dev/null
-wait_until "$deadline" deletions 6
+revoke "$revoked" 6
 expect_equal "the end of a lease" "claim data" "$(last_deletions 2)"
-# B has heard of it by now, at least after some more answers.
-for ((i = 0; i < 20; i++)); do
-    flock "$dir/B/other" true
-done
 if granted rival; then
     violation "the rival was granted the lock before the holder was told"
 fi
@@ -67,18 +73,9 @@ release holder rival
 wait_claims job 0
 
 # The rest of that time passes if another process goes on in place of the one that has heard it.
-keep holder "$dir/A/job" flock
-wait_until "$deadline" granted holder
-keep rival "$dir/B/job" flock
-wait_claims job 2
+hold_and_wait
 comes_free "$dir/B/other"
-revoked=$(lease_of job)
-cut=$(lease now)
-etcd_ask etcd lease revoke "$revoked" >/dev/null
-wait_until "$deadline" deletions 10
-for ((i = 0; i < 20; i++)); do
-    flock "$dir/B/other" true
-done
+revoke "$(lease_of job)" 10
 send_signal B USR2
 wait_until "$deadline" grep -q ' goes on with version ' "$dir/B.log"
 wait_until "$deadline" granted rival
@@ -88,10 +85,7 @@ release holder rival
 wait_claims job 0
 
 # A clean stop announces it: nobody waits, also if another process of the host has placed the claim.
-keep holder "$dir/A/job" flock
-wait_until "$deadline" granted holder
-keep rival "$dir/B/job" flock
-wait_claims job 2
+hold_and_wait
 send_signal A USR2
 wait_until "$deadline" grep -q ' goes on with version ' "$dir/A.log"
 stop_dlockfs A

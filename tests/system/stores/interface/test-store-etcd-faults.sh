@@ -4,14 +4,13 @@
 # shellcheck source=../../../functions.sh
 . "$(dirname "$0")/../../../functions.sh"
 
-for name in etcd_session etcd_refusals; do
-    requires test -x "$build/tests/system/stores/interface/${name}_test"
-done
+programs=$build/tests/system/stores/interface
+requires test -x "$programs/etcd_grpc_test" # a build with etcd
 mkfifo "$dir/ask" "$dir/answer"
 exec 3<>"$dir/ask" 4<>"$dir/answer"
 
 start_etcd
-start session bash -c "\"\$0\" \"\$1\"; echo \"end \$?\" >&3" "$build/tests/system/stores/interface/etcd_session_test" "etcd://$(etcd_address)"
+start session bash -c "\"\$0\" etcd_session \"\$1\"; echo \"end \$?\" >&3" "$programs/store_tests" "etcd://$(etcd_address)"
 while read -r -t 250 -u 3 command argument; do
     [ "$command" != end ] || break
     "$command" "$argument"
@@ -23,4 +22,4 @@ cat "$dir"/session.* 2>/dev/null | tail -n 60
 
 etcd_options=(--quota-backend-bytes 4000000)
 start_etcd small
-"$build/tests/system/stores/interface/etcd_refusals_test" "etcd://$(etcd_address small)" || fail "tests of: etcd_refusals"
+"$programs/store_tests" etcd_refusals "etcd://$(etcd_address small)" || fail "tests of: etcd_refusals"

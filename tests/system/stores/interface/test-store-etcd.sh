@@ -5,12 +5,11 @@
 . "$(dirname "$0")/../../../functions.sh"
 
 names="store_queue store_mark store_watch store_look store_session store_proof store_file etcd_batch etcd_file etcd_queue etcd_watch"
-for name in $names; do
-    requires test -x "$build/tests/system/stores/interface/${name}_test"
-done
+programs=$build/tests/system/stores/interface
+requires test -x "$programs/etcd_grpc_test" # a build with etcd
 start_etcd
 failed=
 for name in $names; do
-    "$build/tests/system/stores/interface/${name}_test" "etcd://$(etcd_address)" || failed+=" $name"
+    "$programs/store_tests" "$name" "etcd://$(etcd_address)" || failed+=" $name"
 done
 [ -z "$failed" ] || fail "tests of:$failed"

@@ -5,13 +5,15 @@
 . "$(dirname "$0")/../../../functions.sh"
 
 names="store_queue store_mark store_watch store_look store_session store_proof store_file
-    zookeeper_queue zookeeper_pair zookeeper_watch zookeeper_look zookeeper_session zookeeper_proof zookeeper_file"
-for name in $names; do
-    requires test -x "$build/tests/system/stores/interface/${name}_test"
-done
+    zookeeper_queue zookeeper_watch zookeeper_look zookeeper_session zookeeper_proof"
+programs=$build/tests/system/stores/interface
 start_zookeeper
+store_url=zookeeper://$(zookeeper_address zk)
 failed=
 for name in $names; do
-    "$build/tests/system/stores/interface/${name}_test" "zookeeper://$(zookeeper_address zk)" || failed+=" $name"
+    "$programs/store_tests" "$name" "$store_url" || failed+=" $name"
+done
+for name in zookeeper_pair zookeeper_file; do
+    "$programs/${name}_test" "$store_url" || failed+=" $name"
 done
 [ -z "$failed" ] || fail "tests of:$failed"

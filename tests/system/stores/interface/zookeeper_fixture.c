@@ -72,7 +72,7 @@ static size_t count(const char *path)
 
 static uint64_t make_file(const char *path, bool lasting)
 {
-	char *file = znode_path_encode(top, path, ZNODE_NAMES_NO_CLAIMS);
+	char *file = znode_path_encode(top, path);
 
 	assert_non_null(file);
 	assert_int_equal(zoo_create(raw, file, "", 0, &ZOO_OPEN_ACL_UNSAFE,

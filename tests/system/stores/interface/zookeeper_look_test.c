@@ -41,7 +41,7 @@ static void test_look(void **state)
 	assert_int_equal(look(b, &asker, ""), 0);
 	assert_int_equal(asker.claims, 0);
 	assert_true(saw(&asker, "look") && saw(&asker, "lock-0000000008"));
-	assert_false(saw(&asker, "lock-0000000007") || saw(&asker, ".dlockfs-probe"));
+	assert_false(saw(&asker, "lock-0000000007") || saw(&asker, ".dlockfs-settled"));
 	assert_int_equal(zoo_delete(raw, znode("lock-0000000007"), -1), ZOK);
 	assert_int_equal(zoo_delete(raw, znode("lock-000000000%38"), -1), ZOK);
 	assert_int_equal(zoo_delete(raw, znode("look/lock-0000000007"), -1), ZOK);

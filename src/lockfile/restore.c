@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock files that outlive close, as lockfile_save.c has written them. Of each alteration nobody
+ * Lock files, as save.c has written them. Of each alteration nobody
  * knows whether it has happened. Loop thread only.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 
 #define TIME_MAX_MS (INT64_MAX / 2)
 
@@ -15,21 +15,21 @@ bool lockfiles_have_word(const char *word)
 	return strcmp(word, "lockfile") == 0 || strcmp(word, "alteration") == 0;
 }
 
-static int restore_lockfile(struct engine *engine, struct state_reader *in)
+static int restore_lockfile(struct lockfiles *lockfiles, struct state_reader *in)
 {
 	const char *path = state_get_text(in, "path"), *line = state_get_text(in, "line");
-	struct lockfile *file;
+	struct own *file;
 
 	if (state_failed(in))
 		return -EINVAL;
-	if (*path == '\0' || lockfile_find(engine, path) != NULL)
+	if (*path == '\0' || own_find(lockfiles, path) != NULL)
 		return state_refuse(in, "path", "that of a file, once");
-	file = lockfile_create(engine, path, line);
-	if (file != NULL && lockfile_add(file)) {
-		lockfile_watch_soon(file);
+	file = own_create(lockfiles, path, line);
+	if (file != NULL && own_add(file)) {
+		own_watch_soon(file);
 		return 0;
 	}
-	lockfile_free(file);
+	own_free(file);
 	return state_starve(in);
 }
 
@@ -68,9 +68,9 @@ static int restore_steps(struct alteration *alteration, struct state_reader *in)
 	return error;
 }
 
-static int restore_alteration(struct engine *engine, struct state_reader *in)
+static int restore_alteration(struct lockfiles *lockfiles, struct state_reader *in)
 {
-	struct alteration *alteration = alteration_create_empty(engine, STORE_STEPS_MAX);
+	struct alteration *alteration = alteration_create_empty(lockfiles, STORE_STEPS_MAX);
 	int error;
 
 	if (alteration == NULL)
@@ -81,7 +81,7 @@ static int restore_alteration(struct engine *engine, struct state_reader *in)
 	alteration->resent = state_find_flag(in, "resent");
 	/* Without a limit nobody would undo it. */
 	if (alteration->former)
-		timers_set(&engine->alteration_timers, &alteration->timer,
+		timers_set(&lockfiles->alteration_timers, &alteration->timer,
 			   state_find_number(in, "due_ms", INT64_MIN, TIME_MAX_MS));
 	error = state_failed(in) ? -EINVAL : restore_steps(alteration, in);
 	if (error == 0)
@@ -91,8 +91,10 @@ static int restore_alteration(struct engine *engine, struct state_reader *in)
 	return error;
 }
 
-int lockfiles_restore(struct engine *engine, struct state_reader *in)
+int lockfiles_restore(void *context, struct state_reader *in)
 {
-	return strcmp(in->word, "lockfile") == 0 ? restore_lockfile(engine, in)
-						 : restore_alteration(engine, in);
+	struct lockfiles *lockfiles = context;
+
+	return strcmp(in->word, "lockfile") == 0 ? restore_lockfile(lockfiles, in)
+						 : restore_alteration(lockfiles, in);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock files that outlive close (stores/store.h: alter()): names that exist for all hosts or for
+ * Lock files (stores/store.h: alter()): names that exist for all hosts or for
  * none, and end with the session of the host that made them. They have no queue: a name is made, or
  * it is there already. The engine knows those of its own session, keeps the session alive for them,
  * and tells when they are lost.
@@ -36,18 +36,22 @@
  * text then. What nobody takes up in time is undone as if its limit had passed; until then other
  * calls about its paths wait behind it.
  *
- * A file of this host that another host may have taken away unseen (engine_knows_file()) is read
+ * A file of this host that another host may have taken away unseen (lockfiles_know()) is read
  * before it is replaced or removed: another host's may be in its place. Nor is a call that makes it
  * refused without asking the store.
  *
  * All of it is bounded by the caller's limit, and is not interrupted by signals.
  *
+ * They stand above the engine, as its tenant (engine/tenant.h says why).
+ *
  * Loop thread only.
  */
-#ifndef DLOCKFS_ENGINE_LOCKFILE_H
-#define DLOCKFS_ENGINE_LOCKFILE_H
+#ifndef DLOCKFS_LOCKFILE_LOCKFILES_H
+#define DLOCKFS_LOCKFILE_LOCKFILES_H
 
 #include "engine/engine.h"
+
+struct lockfiles; /* of one engine */
 
 /* Why a file of this host is gone. */
 enum lockfile_end {
@@ -55,8 +59,8 @@ enum lockfile_end {
 	LOCKFILE_TAKEN, /* somebody else has removed it, or taken its place */
 };
 
-/* What struct engine_events has a pointer to; NULL: there are no files. The cookies are those of
- * the calls; each call is answered once, never from within the call. */
+/* What callers are told. The cookies are those of the calls; each call is answered once, never from
+ * within the call. */
 struct lockfile_events {
 	/* error 0: all steps are done, for all hosts. -EEXIST, -ENOENT, -ESTALE as in
 	 * stores/store.h; -ETIMEDOUT, the store could not be reached in time; -EIO, the session
@@ -75,6 +79,11 @@ struct lockfile_events {
 	void (*on_file_gone)(void *context, const char *path, enum lockfile_end why);
 };
 
+/* The lock files of an engine's store. Of an engine that has none, made before anything is
+ * restored: the engine owns them, and engine_destroy() frees them. NULL: out of memory. */
+struct lockfiles *lockfiles_create(struct engine *engine, const struct lockfile_events *events,
+				   void *context);
+
 /* Everything is copied. After the limit, in milliseconds, the call is answered -ETIMEDOUT. Each
  * returns 0; or -ENOMEM, -ENOLCK (the store has no files: STORE_HAS_FILES), -EMSGSIZE (more than
  * STORE_STEPS_BYTES_MAX), and no answer follows.
@@ -82,22 +91,23 @@ struct lockfile_events {
  * A text of STEP_MAKE and STEP_TAKE has a first line that no other file ever has. Two steps are not
  * about the same path. A step that replaces or removes a file of this host has STORE_ANY_VERSION,
  * and is refused with -ENOENT if this host has no such file any more. */
-int engine_alter(struct engine *engine, const struct store_step *steps, size_t count,
-		 int64_t limit_ms, void *cookie);
+int lockfiles_alter(struct lockfiles *lockfiles, const struct store_step *steps, size_t count,
+		    int64_t limit_ms, void *cookie);
 
-int engine_read_file(struct engine *engine, const char *path, int64_t limit_ms, void *cookie);
+int lockfiles_read(struct lockfiles *lockfiles, const char *path, int64_t limit_ms, void *cookie);
 
 /* The names below the directory, as struct store_files has them. */
-int engine_list_files(struct engine *engine, const char *directory, int64_t limit_ms, void *cookie);
+int lockfiles_list(struct lockfiles *lockfiles, const char *directory, int64_t limit_ms,
+		   void *cookie);
 
 /* Whether the file of that path is of this host, and its session is certain to live now. O(1). */
-bool engine_has_file(const struct engine *engine, const char *path);
+bool lockfiles_have(const struct lockfiles *lockfiles, const char *path);
 
 /* The same, and no other host has taken it away: the store would have told, but for a moment ago
- * (lockfile_watch.c). If not, engine_read_file() tells. O(1). */
-bool engine_knows_file(const struct engine *engine, const char *path);
+ * (watch.c). If not, lockfiles_read() tells. O(1). */
+bool lockfiles_know(const struct lockfiles *lockfiles, const char *path);
 
 /* How many of those there are. O(1). */
-size_t engine_files_count(const struct engine *engine);
+size_t lockfiles_count(const struct lockfiles *lockfiles);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock files that outlive close, as text: for another process, and the journal. Lines:
+ * Lock files, as text: for another process, and the journal. Lines:
  *
  *   lockfile    a file of this host: its path, and the first line of its text
  *   alteration  one that is not decided; what follows is of it
@@ -8,7 +8,7 @@
  *
  * Loop thread only.
  */
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 
 static const char *const kind_words[] = {
 	[STEP_MAKE] = "make",	  [STEP_TAKE] = "take",	  [STEP_REPLACE] = "replace",
@@ -23,8 +23,12 @@ const struct field alteration_step_fields[] = {
 	{0},
 };
 
-static void save_lockfile(const struct lockfile *file, FILE *out)
+#define WHOLE(type, part) STATE_WHOLE(part, type, item)
+
+static void save_lockfile(const struct state_item *item, FILE *out)
 {
+	const struct own *file = WHOLE(const struct own, item);
+
 	state_begin(out, "lockfile");
 	state_text(out, "path", file->path);
 	state_text(out, "line", file->line);
@@ -45,8 +49,10 @@ static void save_step(const struct alteration_step *step, FILE *out)
 	state_end(out);
 }
 
-static void save_alteration(const struct alteration *alteration, FILE *out)
+static void save_alteration(const struct state_item *item, FILE *out)
 {
+	const struct alteration *alteration = WHOLE(const struct alteration, item);
+
 	state_begin(out, "alteration");
 	state_flag(out, "undone", alteration->undoing);
 	state_flag(out, "resent", alteration->resent);
@@ -57,73 +63,50 @@ static void save_alteration(const struct alteration *alteration, FILE *out)
 		save_step(&alteration->steps[i], out);
 }
 
-void lockfiles_save(const struct engine *engine, FILE *out)
-{
-	const struct lockfile *file;
-	const struct alteration *alteration;
-
-	for (file = engine->lockfiles; file != NULL; file = file->hh.next)
-		save_lockfile(file, out);
-	DL_FOREACH (engine->alterations, alteration) {
-		if (alteration->count > 0)
-			save_alteration(alteration, out);
-	}
-}
-
-/* For the journal: behind the parts of save.c. */
+/* Items, behind the parts of engine/save.c. */
 
 enum { PART_LOCKFILES = 7, PART_ALTERATIONS };
 
-#define WHOLE(type, part) ((type *)((char *)(part)-offsetof(type, item)))
-
 static struct state_place lockfile_place_of(const struct state_item *item)
 {
-	const struct lockfile *file = WHOLE(const struct lockfile, item);
-	return (struct state_place){{file->engine->place, PART_LOCKFILES, file->serial}};
-}
-
-static void lockfile_save_item(const struct state_item *item, FILE *out)
-{
-	save_lockfile(WHOLE(const struct lockfile, item), out);
+	const struct own *file = WHOLE(const struct own, item);
+	return (struct state_place){{file->lockfiles->engine->place, PART_LOCKFILES, file->serial}};
 }
 
 static struct state_place alteration_place_of(const struct state_item *item)
 {
 	const struct alteration *alteration = WHOLE(const struct alteration, item);
 	return (struct state_place){
-		{alteration->engine->place, PART_ALTERATIONS, alteration->serial},
+		{alteration->lockfiles->engine->place, PART_ALTERATIONS, alteration->serial},
 	};
 }
 
-static void alteration_save_item(const struct state_item *item, FILE *out)
-{
-	save_alteration(WHOLE(const struct alteration, item), out);
-}
+static const struct state_kind lockfile_kind = {lockfile_place_of, save_lockfile};
+static const struct state_kind alteration_kind = {alteration_place_of, save_alteration};
 
-static const struct state_kind lockfile_kind = {lockfile_place_of, lockfile_save_item};
-static const struct state_kind alteration_kind = {alteration_place_of, alteration_save_item};
-
-void lockfile_mark(struct lockfile *file)
+void own_mark(struct own *file)
 {
-	if (file->engine->journal != NULL)
-		state_journal_mark(file->engine->journal, &file->item, &lockfile_kind);
+	if (file->lockfiles->engine->journal != NULL)
+		state_journal_mark(file->lockfiles->engine->journal, &file->item, &lockfile_kind);
 }
 
 void alteration_mark(struct alteration *alteration)
 {
-	if (alteration->engine->journal != NULL && alteration->count > 0)
-		state_journal_mark(alteration->engine->journal, &alteration->item,
+	if (alteration->lockfiles->engine->journal != NULL && alteration->count > 0)
+		state_journal_mark(alteration->lockfiles->engine->journal, &alteration->item,
 				   &alteration_kind);
 }
 
-void lockfiles_mark_all(struct engine *engine)
+void lockfiles_visit(void *context, const struct state_visit *visit)
 {
-	struct lockfile *file;
+	struct lockfiles *lockfiles = context;
+	struct own *file;
 	struct alteration *alteration;
 
-	for (file = engine->lockfiles; file != NULL; file = file->hh.next)
-		lockfile_mark(file);
-	DL_FOREACH (engine->alterations, alteration) {
-		alteration_mark(alteration);
+	for (file = lockfiles->files; file != NULL; file = file->hh.next)
+		state_journal_visit(visit, &file->item, &lockfile_kind);
+	DL_FOREACH (lockfiles->alterations, alteration) {
+		if (alteration->count > 0)
+			state_journal_visit(visit, &alteration->item, &alteration_kind);
 	}
 }

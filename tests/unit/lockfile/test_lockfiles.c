@@ -2,7 +2,7 @@
  *
  * Lock files that outlive close: they exist for all hosts or for none, and who loses one is told.
  */
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 #include "lockfile_fixture.h"
 
 static void test_make_and_remove(void **state)
@@ -11,8 +11,8 @@ static void test_make_and_remove(void **state)
 	struct call call, other, read;
 
 	make_file(&world->one, "d//a", "1\nfirst");
-	assert_true(engine_has_file(world->one.engine, "d//a"));
-	assert_int_equal(engine_files_count(world->one.engine), 1);
+	assert_true(lockfiles_have(world->one.lockfiles, "d//a"));
+	assert_int_equal(lockfiles_count(world->one.lockfiles), 1);
 	assert_text(world, "d/a", "1\nfirst");
 	call_make(&other, &world->two, "d//a", "2\nsecond");
 	call_read(&read, &world->two, "d//a");
@@ -21,7 +21,7 @@ static void test_make_and_remove(void **state)
 	assert_result(&read, 0);
 	assert_string_equal(read.text, "1\nfirst");
 	assert_true(read.ephemeral && !read.ours);
-	assert_false(engine_has_file(world->two.engine, "d//a"));
+	assert_false(lockfiles_have(world->two.lockfiles, "d//a"));
 	call_make(&other, &world->one, "d//a", "3\n");
 	assert_int_equal(engine_deadline(world->one.engine), world->now_ms); /* it is told soon */
 	call_read(&read, &world->one, "d//a");
@@ -33,14 +33,14 @@ static void test_make_and_remove(void **state)
 	call_remove(&other, &world->two, "d//a"); /* it has none */
 	settle(world);
 	call_remove(&call, &world->one, "d//a");
-	assert_false(engine_has_file(world->one.engine, "d//a"));
+	assert_false(lockfiles_have(world->one.lockfiles, "d//a"));
 	settle(world);
 	assert_result(&read, 0);
 	assert_string_equal(read.text, "a");
 	assert_result(&other, -ENOENT);
 	assert_result(&call, 0);
 	assert_null(file_text(world, "d/a"));
-	assert_int_equal(engine_files_count(world->one.engine), 0);
+	assert_int_equal(lockfiles_count(world->one.lockfiles), 0);
 	call_read(&read, &world->two, "d//a");
 	call_list(&call, &world->two, "d");
 	settle(world);
@@ -65,8 +65,8 @@ static void test_rename(void **state)
 	assert_result(&call, 0);
 	assert_text(world, "d/b", "2\n");
 	assert_null(file_text(world, "d/a"));
-	assert_false(engine_has_file(world->one.engine, "d//a"));
-	assert_true(engine_has_file(world->one.engine, "d//b"));
+	assert_false(lockfiles_have(world->one.lockfiles, "d//a"));
+	assert_true(lockfiles_have(world->one.lockfiles, "d//b"));
 	remove_file(&world->one, "d//b");
 }
 
@@ -107,7 +107,7 @@ static void test_session_lost(void **state)
 		pass(world, 1);
 	}
 	assert_string_equal(world->one.gone, "d//a lost, ");
-	assert_false(engine_has_file(world->one.engine, "d//a"));
+	assert_false(lockfiles_have(world->one.lockfiles, "d//a"));
 	assert_result(&call, -EIO);
 	assert_open(&waiting);
 	pass(world, TIMEOUT_MS);
@@ -128,18 +128,18 @@ static void test_taken_away(void **state)
 	make_file(&world->one, "d//a", "1\n");
 	make_file(&world->one, "d//b", "2\n");
 	pass(world, 5 * TIMEOUT_MS);
-	assert_true(engine_has_file(world->one.engine, "d//a"));
+	assert_true(lockfiles_have(world->one.lockfiles, "d//a"));
 	take_away(&world->two, "d//b");
 	pass(world, TIMEOUT_MS);
 	assert_string_equal(world->one.gone, "d//b taken, ");
-	assert_false(engine_has_file(world->one.engine, "d//b"));
-	assert_true(engine_has_file(world->one.engine, "d//a"));
+	assert_false(lockfiles_have(world->one.lockfiles, "d//b"));
+	assert_true(lockfiles_have(world->one.lockfiles, "d//a"));
 
 	/* So is one in whose place there is another. */
 	take_file(&world->two, "d//a", "3\n");
 	pass(world, TIMEOUT_MS);
 	assert_string_equal(world->one.gone, "d//b taken, d//a taken, ");
-	assert_true(engine_has_file(world->two.engine, "d//a"));
+	assert_true(lockfiles_have(world->two.lockfiles, "d//a"));
 	remove_file(&world->two, "d//a");
 }
 
@@ -175,10 +175,10 @@ static void test_watched(void **state)
 	struct call call;
 
 	make_file(&world->one, "d//a", "1\n");
-	assert_true(engine_knows_file(world->one.engine, "d//a"));
-	assert_false(world->one.engine->lockfiles->watched);
+	assert_true(lockfiles_know(world->one.lockfiles, "d//a"));
+	assert_false(world->one.lockfiles->files->watched);
 	pass(world, LIVED_MS);
-	assert_true(world->one.engine->lockfiles->watched);
+	assert_true(world->one.lockfiles->files->watched);
 	take_away(&world->two, "d//a");
 	assert_string_equal(world->one.gone, "d//a taken, ");
 
@@ -194,9 +194,9 @@ static void test_watched(void **state)
 	call_replace(&call, &world->one, "d//a", "4\nmore\n");
 	settle(world);
 	assert_result(&call, 0);
-	assert_true(engine_knows_file(world->one.engine, "d//a"));
+	assert_true(lockfiles_know(world->one.lockfiles, "d//a"));
 	remove_file(&world->one, "d//a");
-	assert_null(world->one.engine->file_asks);
+	assert_null(world->one.lockfiles->asks);
 	assert_string_equal(world->one.gone, "d//a taken, d//a taken, ");
 }
 
@@ -210,13 +210,13 @@ static void test_not_known(void **state)
 	pass(world, LIVED_MS);
 	disconnect(&world->one);
 	pass(world, LIVED_MS);
-	assert_true(engine_has_file(world->one.engine, "d//a"));
-	assert_false(engine_knows_file(world->one.engine, "d//a"));
+	assert_true(lockfiles_have(world->one.lockfiles, "d//a"));
+	assert_false(lockfiles_know(world->one.lockfiles, "d//a"));
 	call_read(&call, &world->one, "d//a");
 	reconnect(&world->one);
 	assert_result(&call, 0);
 	assert_true(call.ours);
-	assert_true(engine_knows_file(world->one.engine, "d//a"));
+	assert_true(lockfiles_know(world->one.lockfiles, "d//a"));
 }
 
 /* Another host has taken the file away, and made one of its own, which this host does not know. */
@@ -259,7 +259,7 @@ static void test_stolen(void **state)
 	assert_result(&call, 0);
 	assert_text(world, "d/a", "3\n");
 	assert_string_equal(world->one.gone, "d//a taken, ");
-	assert_int_equal(engine_files_count(world->one.engine), 1);
+	assert_int_equal(lockfiles_count(world->one.lockfiles), 1);
 }
 
 /* A file that was made is not told to be before the session is known to live. */
@@ -270,10 +270,10 @@ static void test_barred(void **state)
 
 	call_make(&call, &world->one, "d//a", "1\n");
 	bar(&call, &world->one, "d/a");
-	assert_false(engine_has_file(world->one.engine, "d//a"));
+	assert_false(lockfiles_have(world->one.lockfiles, "d//a"));
 	pass(world, TIMEOUT_MS / 2);
 	assert_result(&call, 0);
-	assert_true(engine_has_file(world->one.engine, "d//a"));
+	assert_true(lockfiles_have(world->one.lockfiles, "d//a"));
 	remove_file(&world->one, "d//a");
 }
 
@@ -304,7 +304,7 @@ static void test_barred_rename(void **state)
 	pass(world, TIMEOUT_MS);
 	assert_result(&call, -EIO);
 	assert_string_equal(world->one.gone, "d//a taken, d//a lost, ");
-	assert_int_equal(engine_files_count(world->one.engine), 0);
+	assert_int_equal(lockfiles_count(world->one.lockfiles), 0);
 }
 
 static void test_no_such_files(void **state)
@@ -313,9 +313,9 @@ static void test_no_such_files(void **state)
 	const struct store_step step = {.kind = STEP_MAKE, .path = "d//a", .text = "1\n"};
 
 	engine_set_abilities(world->one.engine, STORE_HAS_ALL & ~STORE_HAS_FILES);
-	assert_int_equal(engine_alter(world->one.engine, &step, 1, LIMIT_MS, world), -ENOLCK);
-	assert_int_equal(engine_read_file(world->one.engine, "d//a", LIMIT_MS, world), -ENOLCK);
-	assert_int_equal(engine_list_files(world->one.engine, "d", LIMIT_MS, world), -ENOLCK);
+	assert_int_equal(lockfiles_alter(world->one.lockfiles, &step, 1, LIMIT_MS, world), -ENOLCK);
+	assert_int_equal(lockfiles_read(world->one.lockfiles, "d//a", LIMIT_MS, world), -ENOLCK);
+	assert_int_equal(lockfiles_list(world->one.lockfiles, "d", LIMIT_MS, world), -ENOLCK);
 }
 
 /* Reads wait for the connection, up to their limit. */
@@ -337,7 +337,7 @@ static void test_reads(void **state)
 	assert_result(&call, -ENOENT);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, world_setup, world_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, lockfiles_setup, world_teardown)
 
 int main(void)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watches of lock files that outlive close, where the test answers them in place of the store: so
+ * Watches of lock files, where the test answers them in place of the store: so
  * their answers come in any order with others, and with every error.
  */
 #include <stdio.h>
 
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 #include "lockfile_fixture.h"
 
 /* How old a file is when it is watched, and how many watches are unanswered at a time: as in
- * lockfile_watch.c. */
+ * watch.c. */
 enum { WATCH_AFTER_MS = 100, SENT_MAX = 256 };
 
 /* More files than that. */
@@ -57,7 +57,7 @@ static int setup(void **state)
 {
 	struct world *world;
 
-	assert_int_equal(world_setup(state), 0);
+	assert_int_equal(lockfiles_setup(state), 0);
 	world = *state;
 	memset(&held, 0, sizeof(held));
 	held.real = world->one.store->ops;
@@ -84,7 +84,7 @@ static void tell_end(struct world *world, size_t watch, int error)
 
 static bool knows(struct world *world, const char *path)
 {
-	return engine_knows_file(world->one.engine, path);
+	return lockfiles_know(world->one.lockfiles, path);
 }
 
 /* The first host makes d//a, with "1\n", and its watch is asked for. */
@@ -172,7 +172,7 @@ static void test_no_file(void **state)
 	tell_end(world, 0, -ENXIO);
 	settle(world);
 	assert_string_equal(world->one.gone, "d//a taken, ");
-	assert_false(engine_has_file(world->one.engine, "d//a"));
+	assert_false(lockfiles_have(world->one.lockfiles, "d//a"));
 	take_away(&world->two, "d//a");
 }
 
@@ -242,8 +242,8 @@ static void test_found_by_heartbeats(void **state)
 
 	take_unseen(world);
 	pass(world, TIMEOUT_MS);
-	assert_false(engine_has_file(world->one.engine, "d//a"));
-	assert_false(engine_has_file(world->one.engine, "d//b"));
+	assert_false(lockfiles_have(world->one.lockfiles, "d//a"));
+	assert_false(lockfiles_have(world->one.lockfiles, "d//b"));
 }
 
 static void test_heartbeat_after_read(void **state)
@@ -268,7 +268,7 @@ static void test_heartbeat_after_check(void **state)
 	call_alter(&call, &world->one, &check, 1, LIMIT_MS);
 	settle(world);
 	assert_result(&call, -ENOENT);
-	assert_false(engine_has_file(world->one.engine, "d//a"));
+	assert_false(lockfiles_have(world->one.lockfiles, "d//a"));
 }
 
 /* Their texts are the names behind the directory. */
@@ -315,7 +315,7 @@ static void test_many(void **state)
 	tell_name(world, 4);
 	tell_name(world, 5);
 	assert_int_equal(held.count, MANY + 2);
-	assert_int_equal(engine_files_count(world->one.engine), MANY - 1);
+	assert_int_equal(lockfiles_count(world->one.lockfiles), MANY - 1);
 	store_faulty_expire(world->one.store);
 	reconnect(&world->one);
 }
@@ -328,8 +328,8 @@ static void test_session_lost(void **state)
 	make_many(world);
 	store_faulty_expire(world->one.store);
 	reconnect(&world->one);
-	assert_int_equal(engine_files_count(world->one.engine), 0);
-	assert_null(world->one.engine->file_asks);
+	assert_int_equal(lockfiles_count(world->one.lockfiles), 0);
+	assert_null(world->one.lockfiles->asks);
 	pass(world, TIMEOUT_MS / 2); /* the first lease of a session may take a while */
 	make_watched(world);
 	remove_file(&world->one, "d//a");
@@ -350,7 +350,7 @@ static void test_read_before_made(void **state)
 	held.read->done(held.read, -ENOENT, NULL);
 	settle(world);
 	assert_result(&read, -ENOENT);
-	assert_true(engine_has_file(world->one.engine, "d//a"));
+	assert_true(lockfiles_have(world->one.lockfiles, "d//a"));
 	assert_string_equal(world->one.gone, "");
 	remove_file(&world->one, "d//a");
 }
@@ -452,7 +452,7 @@ static void test_restart(void **state)
 	tell_text(world, 0, "1\n");
 	host_restart(&world->one);
 	reconnect(&world->one);
-	assert_true(engine_has_file(world->one.engine, "d//a"));
+	assert_true(lockfiles_have(world->one.lockfiles, "d//a"));
 	assert_false(knows(world, "d//a"));
 	assert_int_equal(held.count, 2);
 	tell_text(world, 1, "1\n");

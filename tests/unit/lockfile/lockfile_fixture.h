@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For tests of lock files that outlive close, on the hosts of fixture.h.
+ * For tests of lock files, on the hosts of fixture.h.
  */
-#ifndef DLOCKFS_ENGINE_LOCKFILE_FIXTURE_H
-#define DLOCKFS_ENGINE_LOCKFILE_FIXTURE_H
+#ifndef DLOCKFS_LOCKFILE_FIXTURE_H
+#define DLOCKFS_LOCKFILE_FIXTURE_H
 
-#include "engine/lockfile.h"
-#include "fixture.h"
+#include "lockfile/lockfiles.h"
+#include "../engine/fixture.h"
 
 enum { LIMIT_MS = 30000 };
 
@@ -24,7 +24,8 @@ struct call {
 	bool has;	  /* the host has that file */
 };
 
-extern const struct lockfile_events lockfile_fixture_events;
+/* world_setup(), with lock files on all hosts. */
+int lockfiles_setup(void **state);
 
 /* Nothing is sent or heard until settle(). */
 void call_alter(struct call *call, struct host *host, const struct store_step *steps, size_t count,

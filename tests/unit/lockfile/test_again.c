@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was asked about lock files that outlive close, and is asked again: because the connection
+ * What was asked about lock files, and is asked again: because the connection
  * broke, or the session is over.
  */
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 #include "lockfile_fixture.h"
 
 /* Who reads hears of no connection, and of no session. */
@@ -53,7 +53,7 @@ static void test_ambiguous(void **state)
 		pass(world, 2000);
 		assert_result(&call, 0);
 		assert_text(world, "d/a", "1\n");
-		assert_true(engine_has_file(world->one.engine, "d//a"));
+		assert_true(lockfiles_have(world->one.lockfiles, "d//a"));
 		remove_file(&world->one, "d//a");
 	}
 	assert_string_equal(world->one.gone, "");
@@ -106,7 +106,7 @@ static void test_given_up(void **state)
 	reconnect(&world->one);
 	pass(world, 1000);
 	assert_null(file_text(world, "d/a"));
-	assert_false(engine_has_file(world->one.engine, "d//a"));
+	assert_false(lockfiles_have(world->one.lockfiles, "d//a"));
 
 	/* Its removal is ambiguous, too. */
 	break_after(world, &call, 100);
@@ -154,7 +154,7 @@ static void test_given_up_and_made(void **state)
 	settle(world);
 	assert_text(world, "d/a", "2\n");
 	remove_file(&world->two, "d//a");
-	assert_false(lockfile_is_busy(world->one.engine, "d//a"));
+	assert_false(own_is_busy(world->one.lockfiles, "d//a"));
 }
 
 /* The same, and the host has given its session up, of which the service has not heard. */
@@ -182,7 +182,7 @@ static void test_meets_itself(void **state)
 	pass(world, 2 * TIMEOUT_MS);
 	assert_result(&call, 0);
 	assert_text(world, "d/a", "1\n");
-	assert_true(engine_has_file(world->one.engine, "d//a"));
+	assert_true(lockfiles_have(world->one.lockfiles, "d//a"));
 	remove_file(&world->one, "d//a");
 }
 
@@ -205,7 +205,7 @@ static void test_meets_another(void **state)
 /* Breaks the connection before that is made again, once. */
 static void break_next_make(struct host *host)
 {
-	const struct file_ask *asked = host->engine->file_asks;
+	const struct file_ask *asked = host->lockfiles->asks;
 
 	if (file_text(host->world, "d/a") != NULL || asked == NULL || asked->kind != ASK_ALTER)
 		return;
@@ -237,7 +237,7 @@ static void expect_no_alteration(struct host *host)
 {
 	const struct file_ask *asked;
 
-	DL_FOREACH (host->engine->file_asks, asked)
+	DL_FOREACH (host->lockfiles->asks, asked)
 		assert_int_not_equal(asked->kind, ASK_ALTER);
 }
 
@@ -372,7 +372,7 @@ static void make_barred(struct world *world, struct call *call)
 /* Breaks the connection before what was made is removed, once. */
 static void break_removal(struct host *host)
 {
-	const struct file_ask *asked = host->engine->file_asks;
+	const struct file_ask *asked = host->lockfiles->asks;
 
 	if (asked == NULL || asked->kind != ASK_ALTER || asked->steps[0].kind != STEP_REMOVE)
 		return;
@@ -495,7 +495,7 @@ static void test_move_adopted(void **state)
 	assert_string_equal(world->one.gone, "");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, world_setup, world_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, lockfiles_setup, world_teardown)
 
 int main(void)
 {

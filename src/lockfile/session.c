@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What becomes of lock files, alterations and reads when the session is lost; and what goes on when
- * it can: see the table in lockfile.h. Loop thread only.
+ * it can: see the table in lockfiles.h. Loop thread only.
  */
 #include <errno.h>
 
-#include "engine/alteration.h"
 #include "engine/lock.h"
+#include "lockfile/alteration.h"
 
 /* It can be asked for again in another session: nothing that is there may be lost by it. */
 static bool only_makes(const struct alteration *alteration)
@@ -37,46 +37,48 @@ static void lose_alteration(struct alteration *alteration)
 	}
 }
 
-void lockfiles_lose_session(struct engine *engine)
+void lockfiles_lose_session(void *context)
 {
+	struct lockfiles *lockfiles = context;
 	struct alteration *alteration, *next_alteration;
-	struct lockfile *file, *next_file;
+	struct own *file, *next_file;
 	struct file_read *read;
 	struct file_ask *ask, *next;
 
-	DL_FOREACH (engine->file_reads, read) {
+	DL_FOREACH (lockfiles->reads, read) {
 		file_ask_forget(&read->ask);
 	}
-	HASH_ITER (hh, engine->lockfiles, file, next_file) {
-		lockfile_end(file, LOCKFILE_LOST);
+	HASH_ITER (hh, lockfiles->files, file, next_file) {
+		own_end(file, LOCKFILE_LOST);
 	}
-	DL_FOREACH_SAFE (engine->alterations, alteration, next_alteration) {
+	DL_FOREACH_SAFE (lockfiles->alterations, alteration, next_alteration) {
 		lose_alteration(alteration);
 	}
-	DL_FOREACH_SAFE (engine->file_asks, ask, next) {
+	DL_FOREACH_SAFE (lockfiles->asks, ask, next) {
 		ask->asker = NULL;
-		if (!ask->sent || ask->kind == ASK_WATCH)
+		if (!ask->errand.sent || ask->kind == ASK_WATCH)
 			file_ask_free(ask);
 	}
-	engine->watches_sent = 0;
+	lockfiles->watches_sent = 0;
 }
 
 void file_read_send(struct file_read *read)
 {
-	if (read->ask != NULL || read->engine->session.state != STORE_CONNECTED)
+	if (read->ask != NULL || read->lockfiles->engine->session.state != STORE_CONNECTED)
 		return;
-	read->ask = file_ask_path(read->engine, read->list ? ASK_LIST : ASK_READ, read, read->path);
+	read->ask =
+		file_ask_path(read->lockfiles, read->list ? ASK_LIST : ASK_READ, read, read->path);
 	if (read->ask == NULL)
-		lock_retry_in(read->engine, RETRY_MEMORY_MS);
+		lock_retry_in(read->lockfiles->engine, RETRY_MEMORY_MS);
 }
 
 /* The store had no memory for these. */
-static void drop_failed(struct engine *engine)
+static void drop_failed(struct lockfiles *lockfiles)
 {
 	struct file_ask *ask, *next;
 
-	DL_FOREACH_SAFE (engine->file_asks, ask, next) {
-		if (!ask->failed)
+	DL_FOREACH_SAFE (lockfiles->asks, ask, next) {
+		if (!ask->errand.failed)
 			continue;
 		if (ask->asker != NULL && ask->kind == ASK_ALTER)
 			alteration_set_state(ask->alteration, ALTERATION_WANTED);
@@ -90,20 +92,21 @@ static void drop_failed(struct engine *engine)
 	}
 }
 
-void lockfiles_resume(struct engine *engine)
+void lockfiles_resume(void *context)
 {
+	struct lockfiles *lockfiles = context;
 	struct alteration *alteration, *next;
 	struct file_read *read;
 
-	drop_failed(engine);
+	drop_failed(lockfiles);
 	do {
-		engine->turns_changed = false;
-		DL_FOREACH_SAFE (engine->alterations, alteration, next) {
+		lockfiles->turns_changed = false;
+		DL_FOREACH_SAFE (lockfiles->alterations, alteration, next) {
 			alteration_go_on(alteration);
 		}
-	} while (engine->turns_changed);
-	DL_FOREACH (engine->file_reads, read) {
+	} while (lockfiles->turns_changed);
+	DL_FOREACH (lockfiles->reads, read) {
 		file_read_send(read);
 	}
-	lockfiles_watch(engine);
+	lockfiles_watch(lockfiles);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of an alteration: see the table in lockfile.h. Loop thread only.
+ * The life of an alteration: see the table in lockfiles.h. Loop thread only.
  */
-#include "engine/alteration.h"
+#include "lockfile/alteration.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 
 #include "base/log.h"
 #include "claim/file_path.h"
-#include "engine/decisions.h"
 #include "engine/lock.h"
 #include "engine/outbox.h"
 #include "engine/save.h"
+#include "engine/session.h"
 
 static bool makes(const struct alteration_step *step)
 {
@@ -60,32 +60,33 @@ bool alteration_add(struct alteration *alteration, const struct store_step *from
 	}
 	alteration->count++;
 	if (makes(step))
-		step->made = lockfile_create(alteration->engine, from->path, from->text);
+		step->made = own_create(alteration->lockfiles, from->path, from->text);
 	return !makes(step) || step->made != NULL;
 }
 
-struct alteration *alteration_create_empty(struct engine *engine, size_t room)
+struct alteration *alteration_create_empty(struct lockfiles *lockfiles, size_t room)
 {
 	struct alteration *alteration =
 		calloc(1, sizeof(*alteration) + room * sizeof(*alteration->steps));
 
 	if (alteration == NULL)
 		return NULL;
-	if (timers_reserve(&engine->alteration_timers, engine->alterations_count + 1) < 0) {
+	if (timers_reserve(&lockfiles->alteration_timers, lockfiles->engine->tenant.wanted + 1) <
+	    0) {
 		free(alteration);
 		return NULL;
 	}
-	alteration->engine = engine;
-	alteration->serial = ++engine->issued.serials;
-	DL_APPEND(engine->alterations, alteration);
-	engine->alterations_count++;
+	alteration->lockfiles = lockfiles;
+	alteration->serial = ++lockfiles->engine->issued.serials;
+	DL_APPEND(lockfiles->alterations, alteration);
+	lockfiles->engine->tenant.wanted++;
 	return alteration;
 }
 
-struct alteration *alteration_create(struct engine *engine, const struct store_step *steps,
+struct alteration *alteration_create(struct lockfiles *lockfiles, const struct store_step *steps,
 				     size_t count)
 {
-	struct alteration *alteration = alteration_create_empty(engine, count);
+	struct alteration *alteration = alteration_create_empty(lockfiles, count);
 	bool copied = alteration != NULL;
 
 	for (size_t i = 0; i < count && copied; i++)
@@ -100,21 +101,21 @@ struct alteration *alteration_create(struct engine *engine, const struct store_s
 /* The next one whose turn it is comes when the engine goes on. */
 void alteration_free(struct alteration *alteration)
 {
-	struct engine *engine = alteration->engine;
+	struct lockfiles *lockfiles = alteration->lockfiles;
 
 	for (size_t i = 0; i < alteration->count; i++) {
 		struct alteration_step *step = &alteration->steps[i];
 		if (step->turn != NULL && step->next != NULL)
-			engine->turns_changed = true;
+			lockfiles->turns_changed = true;
 		step_leave(step);
-		lockfile_free(step->made);
+		own_free(step->made);
 		free(step->text);
 	}
 	file_ask_forget(&alteration->ask);
-	timers_clear(&engine->alteration_timers, &alteration->timer);
-	engine_unmark(engine, &alteration->item);
-	DL_DELETE(engine->alterations, alteration);
-	engine->alterations_count--;
+	timers_clear(&lockfiles->alteration_timers, &alteration->timer);
+	engine_unmark(lockfiles->engine, &alteration->item);
+	DL_DELETE(lockfiles->alterations, alteration);
+	lockfiles->engine->tenant.wanted--;
 	free(alteration);
 }
 
@@ -124,16 +125,16 @@ static void drop_former_files(struct alteration *alteration)
 {
 	for (size_t i = 0; i < alteration->count; i++) {
 		struct alteration_step *step = &alteration->steps[i];
-		struct lockfile *file = lockfile_find(alteration->engine, step->turn->path);
+		struct own *file = own_find(alteration->lockfiles, step->turn->path);
 		bool removes = step->kind == STEP_REMOVE || step->kind == STEP_TAKE;
 
 		if (file == NULL || (!removes && step->kind != STEP_MAKE))
 			continue;
 		/* Who asked was not told; or it had gone before, as it could be made. */
 		if (alteration->undoing || step->kind == STEP_MAKE)
-			lockfile_end(file, LOCKFILE_TAKEN);
+			own_end(file, LOCKFILE_TAKEN);
 		else
-			lockfile_free(file);
+			own_free(file);
 	}
 }
 
@@ -143,24 +144,21 @@ static bool add_files(struct alteration *alteration)
 {
 	for (size_t i = 0; i < alteration->count; i++) {
 		struct alteration_step *step = &alteration->steps[i];
-		if (step->made == NULL || lockfile_add(step->made))
+		if (step->made == NULL || own_add(step->made))
 			continue;
 		while (i-- > 0) {
-			struct lockfile *made = alteration->steps[i].made;
-			if (made == NULL)
-				continue;
-			HASH_DEL(alteration->engine->lockfiles, made);
-			engine_unmark(alteration->engine, &made->item);
-			made->hh.tbl = NULL;
+			struct own *made = alteration->steps[i].made;
+			if (made != NULL)
+				own_take_out(made);
 		}
 		return false;
 	}
 	for (size_t i = 0; i < alteration->count; i++) {
-		struct lockfile *made = alteration->steps[i].made;
+		struct own *made = alteration->steps[i].made;
 		if (made == NULL)
 			continue;
-		lockfile_note_seen(made);
-		lockfile_watch_later(made);
+		own_note_seen(made);
+		own_watch_later(made);
 		alteration->steps[i].made = NULL;
 	}
 	return true;
@@ -175,10 +173,10 @@ void alteration_set_state(struct alteration *alteration, enum alteration_state s
 
 static void tell(struct alteration *alteration, int error)
 {
-	decisions_add(alteration->engine, ALTERED, alteration->cookie, error);
+	news_altered(alteration->lockfiles, alteration->cookie, error);
 	alteration->asked = false;
 	alteration->cookie = NULL;
-	timers_clear(&alteration->engine->alteration_timers, &alteration->timer);
+	timers_clear(&alteration->lockfiles->alteration_timers, &alteration->timer);
 }
 
 void alteration_decide(struct alteration *alteration)
@@ -187,7 +185,7 @@ void alteration_decide(struct alteration *alteration)
 		return; /* the caller is to come again, or it is undone when it does not */
 	bool sure = alteration->error != 0 ||
 		    (!makes_any(alteration) && !has_kind(alteration, STEP_CHECK));
-	if (!sure && !lock_try_grant(alteration->engine))
+	if (!sure && !lock_try_grant(alteration->lockfiles->engine))
 		return;
 	if (alteration->error == 0)
 		drop_former_files(alteration);
@@ -205,8 +203,8 @@ void alteration_conclude(struct alteration *alteration, int error)
 	alteration_set_state(alteration, ALTERATION_BARRED);
 	alteration->error = error;
 	if (error == -ENOENT)
-		alteration->engine->session.beat_wanted =
-			true; /* which finds what was taken away */
+		session_hurry_beat(
+			alteration->lockfiles->engine); /* which finds what was taken away */
 	alteration_decide(alteration);
 }
 
@@ -225,7 +223,7 @@ static void undo_done(struct alteration *alteration)
 
 void alteration_undo(struct alteration *alteration)
 {
-	timers_clear(&alteration->engine->alteration_timers, &alteration->timer);
+	timers_clear(&alteration->lockfiles->alteration_timers, &alteration->timer);
 	if (alteration->asked)
 		tell(alteration, -ETIMEDOUT);
 	alteration->former = false;
@@ -267,12 +265,12 @@ static bool is_adopted_by(const struct alteration *alteration, const struct stor
 	return same;
 }
 
-struct alteration *alteration_find_former(const struct engine *engine,
+struct alteration *alteration_find_former(const struct lockfiles *lockfiles,
 					  const struct store_step *steps, size_t count)
 {
 	struct alteration *alteration;
 
-	DL_FOREACH (engine->alterations, alteration) {
+	DL_FOREACH (lockfiles->alterations, alteration) {
 		if (is_adopted_by(alteration, steps, count))
 			return alteration;
 	}
@@ -296,7 +294,7 @@ static bool lacks_own(const struct alteration *alteration)
 {
 	for (size_t i = 0; i < alteration->count; i++) {
 		const struct alteration_step *step = &alteration->steps[i];
-		if (is_of_own(step) && lockfile_find(alteration->engine, step->turn->path) == NULL)
+		if (is_of_own(step) && own_find(alteration->lockfiles, step->turn->path) == NULL)
 			return true;
 	}
 	return false;
@@ -307,8 +305,8 @@ static bool meets_own(const struct alteration *alteration)
 {
 	for (size_t i = 0; i < alteration->count; i++) {
 		const struct alteration_step *step = &alteration->steps[i];
-		const struct lockfile *file = lockfile_find(alteration->engine, step->turn->path);
-		if (step->kind == STEP_MAKE && file != NULL && lockfile_is_known(file))
+		const struct own *file = own_find(alteration->lockfiles, step->turn->path);
+		if (step->kind == STEP_MAKE && file != NULL && own_is_known(file))
 			return true;
 	}
 	return false;
@@ -322,11 +320,11 @@ static bool looks_for_own(const struct alteration *alteration)
 
 	for (size_t i = 0; i < alteration->count; i++) {
 		const struct alteration_step *step = &alteration->steps[i];
-		struct lockfile *file = lockfile_find(alteration->engine, step->turn->path);
-		if (!is_of_own(step) || step->kind == STEP_CHECK || lockfile_is_known(file))
+		struct own *file = own_find(alteration->lockfiles, step->turn->path);
+		if (!is_of_own(step) || step->kind == STEP_CHECK || own_is_known(file))
 			continue;
-		if (!lockfile_look(file))
-			lock_retry_in(alteration->engine, RETRY_MEMORY_MS);
+		if (!own_look(file))
+			lock_retry_in(alteration->lockfiles->engine, RETRY_MEMORY_MS);
 		looks = true;
 	}
 	return looks;
@@ -354,27 +352,27 @@ static void send(struct alteration *alteration)
 	struct store_step steps[STORE_STEPS_MAX];
 	size_t count = collect(alteration, steps);
 
-	alteration->ask = file_ask_send(alteration->engine, ASK_ALTER, alteration, steps, count);
+	alteration->ask = file_ask_send(alteration->lockfiles, ASK_ALTER, alteration, steps, count);
 	if (alteration->ask != NULL)
 		alteration->state = ALTERATION_SENT;
 	else
-		lock_retry_in(alteration->engine, RETRY_MEMORY_MS);
+		lock_retry_in(alteration->lockfiles->engine, RETRY_MEMORY_MS);
 }
 
 /* What there is at its paths is read one by one, once nothing that was sent before can happen. */
 static void look(struct alteration *alteration)
 {
-	struct engine *engine = alteration->engine;
+	struct lockfiles *lockfiles = alteration->lockfiles;
 	bool synced = alteration->looked > 0;
 
 	if (alteration->ask != NULL)
 		return;
 	alteration->ask =
-		synced ? file_ask_path(engine, ASK_LOOK, alteration,
+		synced ? file_ask_path(lockfiles, ASK_LOOK, alteration,
 				       alteration->steps[alteration->looked - 1].turn->path)
-		       : file_ask_send(engine, ASK_SYNC, alteration, NULL, 0);
+		       : file_ask_send(lockfiles, ASK_SYNC, alteration, NULL, 0);
 	if (alteration->ask == NULL)
-		lock_retry_in(engine, RETRY_MEMORY_MS);
+		lock_retry_in(lockfiles->engine, RETRY_MEMORY_MS);
 }
 
 void alteration_begin(struct alteration *alteration)
@@ -382,14 +380,14 @@ void alteration_begin(struct alteration *alteration)
 	bool refused = lacks_own(alteration) || meets_own(alteration);
 
 	if (alteration->state == ALTERATION_WANTED && has_turn(alteration) && refused)
-		lock_retry_in(alteration->engine, 0);
+		lock_retry_in(alteration->lockfiles->engine, 0);
 	else
 		alteration_go_on(alteration);
 }
 
 void alteration_go_on(struct alteration *alteration)
 {
-	bool connected = alteration->engine->session.state == STORE_CONNECTED;
+	bool connected = alteration->lockfiles->engine->session.state == STORE_CONNECTED;
 
 	switch (alteration->state) {
 	case ALTERATION_WANTED:
@@ -420,15 +418,15 @@ void alteration_go_on(struct alteration *alteration)
 /* Of an undone one that cannot be removed the log tells. */
 static void doubt(struct alteration *alteration, int error)
 {
-	struct engine *engine = alteration->engine;
+	struct lockfiles *lockfiles = alteration->lockfiles;
 	const char *path = alteration->steps[0].turn->path;
 	bool refused = error != -ECONNRESET && error != -ENOENT;
 
 	alteration_set_state(alteration, ALTERATION_DOUBTFUL);
 	alteration_mark(alteration);
-	lock_retry_in(engine, refused ? RETRY_LATER_MS : RETRY_SOON_MS);
-	if (refused && log_limit_passes(&engine->refusals, engine->now_ms, "alteration", path,
-					strlen(path), error))
+	lock_retry_in(lockfiles->engine, refused ? RETRY_LATER_MS : RETRY_SOON_MS);
+	if (refused && log_limit_passes(&lockfiles->engine->refusals, lockfiles->engine->now_ms,
+					"alteration", path, strlen(path), error))
 		log_lock_error(path, "a lock file in doubt: %s; trying again", strerror(-error));
 }
 
@@ -466,17 +464,16 @@ void alteration_synced(struct alteration *alteration, int error)
 /* What was read at the path of a step. */
 static enum found judge(const struct alteration_step *step, const struct store_claim *claim)
 {
-	struct engine *engine = step->alteration->engine;
-	const struct lockfile *file = lockfile_find(engine, step->turn->path);
+	struct lockfiles *lockfiles = step->alteration->lockfiles;
+	const struct own *file = own_find(lockfiles, step->turn->path);
 
-	if (step->made != NULL &&
-	    lockfile_has_line(claim->data, claim->data_bytes, step->made->line))
-		return outbox_is_of_session(engine, claim) ? FOUND_OURS : FOUND_FORMER;
+	if (step->made != NULL && own_has_line(claim->data, claim->data_bytes, step->made->line))
+		return outbox_is_of_session(lockfiles->engine, claim) ? FOUND_OURS : FOUND_FORMER;
 	if (step->kind == STEP_REPLACE && claim->data_bytes == strlen(step->text) &&
 	    memcmp(claim->data, step->text, claim->data_bytes) == 0)
 		return FOUND_DONE;
 	bool meant = (is_of_own(step) || step->kind == STEP_TAKE) && file != NULL &&
-		     lockfile_has_line(claim->data, claim->data_bytes, file->line);
+		     own_has_line(claim->data, claim->data_bytes, file->line);
 	return meant ? FOUND_MEANT : FOUND_OTHER;
 }
 
@@ -542,7 +539,7 @@ static void want_again(struct alteration *alteration)
 	}
 	alteration_set_state(alteration, ALTERATION_WANTED);
 	if (waits)
-		lock_retry_in(alteration->engine, RETRY_LATER_MS);
+		lock_retry_in(alteration->lockfiles->engine, RETRY_LATER_MS);
 	else
 		alteration_go_on(alteration);
 }

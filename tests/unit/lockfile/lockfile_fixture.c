@@ -27,7 +27,7 @@ static void on_file(void *context, void *cookie, int error, const struct store_c
 
 	answer(call, error);
 	call->ours = ours;
-	call->has = engine_has_file(host->engine, call->path);
+	call->has = lockfiles_have(host->lockfiles, call->path);
 	if (error == 0)
 		snprintf(call->text, sizeof(call->text), "%.*s", (int)claim->data_bytes,
 			 (const char *)claim->data);
@@ -63,12 +63,29 @@ static void on_file_gone(void *context, const char *path, enum lockfile_end why)
 		 why == LOCKFILE_LOST ? "lost" : "taken");
 }
 
-const struct lockfile_events lockfile_fixture_events = {
+static const struct lockfile_events events = {
 	.on_altered = on_altered,
 	.on_file = on_file,
 	.on_files = on_files,
 	.on_file_gone = on_file_gone,
 };
+
+static void add_lockfiles(struct host *host)
+{
+	host->lockfiles = lockfiles_create(host->engine, &events, host);
+	assert_non_null(host->lockfiles);
+}
+
+int lockfiles_setup(void **state)
+{
+	struct world *world;
+
+	assert_int_equal(world_setup(state), 0);
+	world = *state;
+	for (size_t i = 0; i < HOSTS; i++)
+		add_lockfiles(world->hosts[i]);
+	return 0;
+}
 
 static void begin(struct call *call, struct host *host)
 {
@@ -80,7 +97,7 @@ void call_alter(struct call *call, struct host *host, const struct store_step *s
 		int64_t limit_ms)
 {
 	begin(call, host);
-	assert_int_equal(engine_alter(host->engine, steps, count, limit_ms, call), 0);
+	assert_int_equal(lockfiles_alter(host->lockfiles, steps, count, limit_ms, call), 0);
 	assert_open(call);
 	engine_check_invariants(host->engine);
 }
@@ -123,14 +140,14 @@ void call_read(struct call *call, struct host *host, const char *path)
 {
 	begin(call, host);
 	call->path = path;
-	assert_int_equal(engine_read_file(host->engine, path, LIMIT_MS, call), 0);
+	assert_int_equal(lockfiles_read(host->lockfiles, path, LIMIT_MS, call), 0);
 	assert_open(call);
 }
 
 void call_list(struct call *call, struct host *host, const char *directory)
 {
 	begin(call, host);
-	assert_int_equal(engine_list_files(host->engine, directory, LIMIT_MS, call), 0);
+	assert_int_equal(lockfiles_list(host->lockfiles, directory, LIMIT_MS, call), 0);
 	assert_open(call);
 }
 
@@ -195,6 +212,7 @@ void host_restart(struct host *host)
 	store_faulty_succeed(host->store);
 	host->engine = engine_create(&file_events, host, 77);
 	assert_non_null(host->engine);
+	add_lockfiles(host);
 	engine_set_store(host->engine, host->store);
 	store_faulty_set_context(host->store, host->engine);
 	stream = fmemopen(text, bytes, "r");
