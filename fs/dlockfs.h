@@ -59,7 +59,7 @@
  * servers; EINVAL: the claim waits, and so cannot be asked; EIO or ETIMEDOUT: the store does not
  * answer; EINTR: a signal; ENOTTY: this is no file of .dlockfs/locks.
  *
- * The line of a lock file that outlives close (`style = file`) has such a value, too. BREAK removes
+ * The line of a lock file (`style = file`) has such a value, too. BREAK removes
  * the file, REVOKE sends the process that made it the signal of `on_revoke`. Besides the above they
  * fail with ENOTEMPTY: a directory with names in it; EREMOTE: another host made the file; ESRCH:
  * the process has ended, or is not known; EOPNOTSUPP: no signal is set. */

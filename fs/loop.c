@@ -24,8 +24,8 @@
 #include "kernel/mount_point.h"
 #include "kernel/notifier.h"
 #include "kernel/warden.h"
-#include "ops/lasting_ops.h"
 #include "ops/late.h"
+#include "ops/lockfile_ops.h"
 #include "ops/serving.h"
 #include "restart/supervisor.h"
 
@@ -357,7 +357,7 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 	} else if (descriptor == loop->signals) {
 		read_signals(loop);
 	} else if (descriptor == loop->filesystem->makers) {
-		lasting_abandon_all(loop->filesystem);
+		lockfile_abandon_all(loop->filesystem);
 	} else if (descriptor == warden_socket()) {
 		warden_dispatch();
 	} else if (descriptor == notifier_descriptor(loop->filesystem->notifier)) {

@@ -65,9 +65,9 @@ struct filesystem {
 	char host[HOST_NAME_MAX + 1]; /* the host's name, for claims */
 	struct listing *listings;     /* open directories */
 	struct status *status;	      /* the tree .dlockfs */
-	int makers;		      /* epoll(7) of processes that made lasting names */
+	int makers;		      /* epoll(7) of processes that made lock files */
 	struct waiting *steers;	      /* orders on their way (files/steer.h) */
-	struct waiting *askings;      /* requests about lasting names that wait (ops/asking.h) */
+	struct waiting *askings;      /* requests about lock files that wait (ops/asking.h) */
 	bool askings_ready;	      /* some of them may go on */
 	struct late *lates;	      /* texts that are stored late (ops/late.h) */
 	uint64_t late_serial;	      /* the latest of them */

@@ -197,7 +197,7 @@ static struct lock_policy lock_policy(const struct handle *handle)
 	const struct config *config = handle->filesystem->config;
 	char path[FILE_QUEUE_BYTES_MAX + 1];
 
-	if (handle->inode->lasting == NULL)
+	if (handle->inode->lockfile == NULL)
 		return config_policy(config, handle->inode->path);
 	file_path_put_plain(path, inode_lock_path(handle->inode));
 	return config_policy(config, path);

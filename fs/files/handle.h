@@ -43,7 +43,7 @@ struct handle {
 	struct kept_request *polling; /* the POLL that asked for it (kept_request.h), or NULL */
 	bool holder_unseen;	      /* the log says that a holder cannot be sent a signal */
 	bool fenced;		      /* it held a lock and lost it: of no use any more */
-	bool has_written;	      /* into a lasting name, since the last FLUSH */
+	bool has_written;	      /* into a lock file, since the last FLUSH */
 	bool flushed; /* a process has closed it that is not the last to have it; or,
 			 in an earlier process of dlockfs, perhaps */
 };

@@ -11,7 +11,7 @@
 #include <utlist.h>
 
 #include "files/filesystem.h"
-#include "files/lasting.h"
+#include "files/lockfile.h"
 #include "files/user.h"
 #include "journal/fields.h"
 #include "kernel/request.h"
@@ -139,7 +139,7 @@ static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 	text_free(inode);
 	state_journal_remove(filesystem->journal, &inode->item);
 	HASH_DELETE(by_node, filesystem->inodes.by_node, inode);
-	lasting_free(inode);
+	lockfile_free(inode);
 	free(inode->path);
 	free(inode);
 }
@@ -154,10 +154,11 @@ void inode_leave_idle(struct filesystem *filesystem, struct inode *inode)
 	inode_mark(inode);
 }
 
-/* Names in the directory have come or gone. The times of a lasting one are told by the store. */
+/* Names in the directory have come or gone. Those of a directory of lock files are told by the
+ * store. */
 static void note_names(struct inode *directory)
 {
-	if (directory->lasting == NULL)
+	if (directory->lockfile == NULL)
 		directory->mtime = directory->ctime = inode_time();
 	inode_mark(directory);
 }
@@ -258,8 +259,8 @@ struct inode *inode_child(struct inode *parent, const char *name)
 
 void inode_set_idle(struct filesystem *filesystem, struct inode *inode)
 {
-	bool stays = inode->lasting != NULL ? inode->lasting->is_ours || inode->children != NULL
-					    : inode_is_directory(inode);
+	bool stays = inode->lockfile != NULL ? inode->lockfile->is_ours || inode->children != NULL
+					     : inode_is_directory(inode);
 
 	if (inode->idle || inode->handles > 0 || inode->parent == NULL || stays)
 		return;
@@ -328,16 +329,16 @@ void inode_stat(const struct inode *inode, struct stat *attr)
 	};
 	if (inode_is_directory(inode))
 		attr->st_nlink = 2 + inode->directories;
-	if (inode->lasting == NULL)
+	if (inode->lockfile == NULL)
 		return;
-	attr->st_ino = inode->lasting->number;
+	attr->st_ino = inode->lockfile->number;
 	if (!inode_is_directory(inode))
-		attr->st_nlink = lasting_links(inode);
+		attr->st_nlink = lockfile_links(inode);
 }
 
 double inode_attr_timeout(const struct inode *inode)
 {
-	return inode_is_directory(inode) && inode->lasting == NULL ? FOREVER_SECONDS : 0;
+	return inode_is_directory(inode) && inode->lockfile == NULL ? FOREVER_SECONDS : 0;
 }
 
 void inode_entry(const struct inode *inode, struct fuse_entry_param *entry)
@@ -346,7 +347,7 @@ void inode_entry(const struct inode *inode, struct fuse_entry_param *entry)
 		.ino = inode->node,
 		.generation = 1,
 		.attr_timeout = inode_attr_timeout(inode),
-		.entry_timeout = inode->lasting == NULL ? FOREVER_SECONDS : 0,
+		.entry_timeout = inode->lockfile == NULL ? FOREVER_SECONDS : 0,
 	};
 	inode_stat(inode, &entry->attr);
 }
@@ -377,7 +378,7 @@ int inode_write(struct inode *inode, const char *data, size_t bytes, off_t offse
 
 const char *inode_lock_path(const struct inode *inode)
 {
-	return inode->lasting != NULL ? inode->lasting->queue : inode->path;
+	return inode->lockfile != NULL ? inode->lockfile->queue : inode->path;
 }
 
 void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid, bool keeps_text)
@@ -435,8 +436,8 @@ void inode_save(const struct inode *inode, FILE *out)
 	fields_save(fields, inode, out);
 	if (inode->idle)
 		state_number(out, "idle_since_ms", inode->idle_since_ms);
-	if (inode->lasting != NULL)
-		lasting_save(inode, out);
+	if (inode->lockfile != NULL)
+		lockfile_save(inode, out);
 	text_save(&inode->text, out);
 	state_end(out);
 }
@@ -528,7 +529,7 @@ int inode_restore(struct filesystem *filesystem, struct state_reader *in)
 		inode = make_restored(filesystem, path, node, mode, in);
 	if (inode == NULL)
 		return -EINVAL;
-	if (state_has(in, "file") && !is_root && lasting_restore(inode, in) != 0)
+	if (state_has(in, "file") && !is_root && lockfile_restore(inode, in) != 0)
 		return -EINVAL;
 	if (state_has(in, "parent") && !is_root)
 		restore_name(filesystem, inode, in);
@@ -548,7 +549,7 @@ void inode_restored_all(struct filesystem *filesystem)
 {
 	struct inode *inode, *next;
 
-	lasting_restored_all(&filesystem->inodes);
+	lockfile_restored_all(&filesystem->inodes);
 	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
 		free_if_unused(filesystem, inode);
 	}

@@ -67,10 +67,10 @@ struct inode {
 	struct text text;
 	char *path;	     /* "" for the root */
 	struct shard *shard; /* the shard that has the lock at that path */
-	bool keeps_files; /* a directory in which names are lasting (lasting.h), and which is none
+	bool keeps_files; /* a directory in which names are lockfile (lockfile.h), and which is none
 			     itself */
-	struct lasting *lasting; /* what such a name has beyond others; NULL: it is a lock */
-	const char *name;	 /* the last component of path */
+	struct lockfile *lockfile; /* what such a name has beyond others; NULL: it is a lock */
+	const char *name;	   /* the last component of path */
 };
 
 struct inodes {

@@ -314,7 +314,7 @@ static void write_locks(const struct filesystem *filesystem, FILE *file)
 	write_numbers(filesystem, file, "dlockfs_locks", "gauge", count_locks,
 		      "Names that this host holds, waits for, or has open after that.");
 	write_numbers(filesystem, file, "dlockfs_lock_files", "gauge", count_files,
-		      "Lock files that outlive close, which this host has made.");
+		      "Lock files, which this host has made.");
 	write_number(file, "dlockfs_open_files", "gauge", filesystem->handles.count,
 		     "Open files of the mount.");
 	write_head(file, "dlockfs_limit_refusals_total", "counter",

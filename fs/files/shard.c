@@ -13,7 +13,7 @@
 #include "base/escape.h"
 #include "claim/file_path.h"
 #include "files/filesystem.h"
-#include "files/lasting_view.h"
+#include "files/lockfile_view.h"
 #include "files/stores.h"
 #include "kernel/lease_board.h"
 
@@ -110,7 +110,7 @@ static int open_shard(struct shard *shard, const struct config *config,
 	engine_set_store(shard->engine, shard->store);
 	bool has_files = (shard->abilities & STORE_HAS_FILES) != 0;
 	shard->viewer = viewer_create(shard->store, shard->engine,
-				      has_files ? &lasting_view_files : NULL, config);
+				      has_files ? &lockfile_view_files : NULL, config);
 	return shard->viewer != NULL ? 0 : -ENOMEM;
 }
 

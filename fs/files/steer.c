@@ -25,8 +25,8 @@
 #include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/kept_request.h"
-#include "files/lasting_name.h"
-#include "files/lasting_view.h"
+#include "files/lockfile_name.h"
+#include "files/lockfile_view.h"
 #include "files/waiting.h"
 
 enum { READ_AGAIN_MS = 100, WRITES_MAX = 5 };
@@ -214,16 +214,16 @@ static void begin_order(struct steer *steer)
 /* What is by the path of the lock has been read. */
 static void found(struct steer *steer, int error, const struct store_claim *claim)
 {
-	struct lasting_facts facts = {.queue = NULL};
+	struct lockfile_facts facts = {.queue = NULL};
 
 	if (error == 0 && claim->session != 0)
-		error = lasting_parse(claim, &facts);
+		error = lockfile_parse(claim, &facts);
 	if (facts.queue != NULL) {
 		free(steer->stored);
 		steer->stored = facts.queue;
 		facts.queue = NULL;
 	}
-	lasting_facts_finish(&facts);
+	lockfile_facts_finish(&facts);
 	if (error == -ECONNRESET && steer->filesystem->now_ms < steer->connection_ms) {
 		read_later(steer);
 	} else if (error != 0 && error != -ENOENT) {
@@ -245,8 +245,8 @@ static bool is_own(const struct steer *steer, const char *queue)
  * host. */
 static void find_queue(struct steer *steer)
 {
-	const struct inode *inode = lasting_find(steer->filesystem, steer->path);
-	char *path = lasting_file_path(steer->filesystem->config, steer->path);
+	const struct inode *inode = lockfile_find(steer->filesystem, steer->path);
+	char *path = lockfile_file_path(steer->filesystem->config, steer->path);
 	struct store *store = steer->shard->store;
 
 	if (inode != NULL && is_own(steer, inode_lock_path(inode))) {
@@ -388,7 +388,7 @@ static struct steer *create(struct filesystem *filesystem, const char *path, con
 	steer->order = order;
 	steer->connection_ms = filesystem->now_ms + CONNECTION_LIMIT_MS;
 	steer->path = strdup(path);
-	steer->stored = lasting_queue_path(filesystem->config, path);
+	steer->stored = lockfile_queue_path(filesystem->config, path);
 	steer->claim = strdup(claim);
 	steer->caller = *caller;
 	steer->may_all = owns_lock(filesystem, path, caller->uid);

@@ -19,7 +19,7 @@
 #include "files/filesystem.h"
 #include "files/handle.h"
 #include "files/inode.h"
-#include "files/lasting.h"
+#include "files/lockfile.h"
 #include "kernel/lease_board.h"
 #include "kernel/signal_round.h"
 
@@ -82,20 +82,20 @@ void telling_lose(struct handle *handle)
 /* The pidfd of the one who made the file goes over. */
 static void add_maker(struct telling *telling, const struct inode *inode, int signal)
 {
-	struct lasting *lasting = inode->lasting;
+	struct lockfile *lockfile = inode->lockfile;
 	struct telling_maker *maker = malloc(sizeof(*maker) + strlen(inode->path) + 1);
 
 	if (maker == NULL) {
 		log_lock_error(inode->path, "cannot send SIG%s to process %d: %m",
-			       sigabbrev_np(signal), (int)lasting->maker);
+			       sigabbrev_np(signal), (int)lockfile->maker);
 		return;
 	}
-	maker->pidfd = lasting->maker_fd;
-	maker->pid = lasting->maker;
+	maker->pidfd = lockfile->maker_fd;
+	maker->pid = lockfile->maker;
 	maker->user = inode->maker;
 	maker->signal = signal;
 	strcpy(maker->path, inode->path);
-	lasting->maker_fd = -1;
+	lockfile->maker_fd = -1;
 	DL_APPEND(telling->makers, maker);
 }
 
@@ -110,16 +110,16 @@ void telling_lose_file(struct inode *inode)
 	do {
 		if (link->handles > 0)
 			telling->has_files = true;
-		link->lasting->lost_by = telling->event + 1;
-		link = link->lasting->next;
+		link->lockfile->lost_by = telling->event + 1;
+		link = link->lockfile->next;
 	} while (link != inode);
-	if (signal != 0 && inode->lasting->maker_fd >= 0)
+	if (signal != 0 && inode->lockfile->maker_fd >= 0)
 		add_maker(telling, inode, signal);
 }
 
 static bool is_lost_now(const struct telling *telling, const struct inode *inode)
 {
-	return inode->lasting != NULL && inode->lasting->lost_by == telling->event + 1;
+	return inode->lockfile != NULL && inode->lockfile->lost_by == telling->event + 1;
 }
 
 /* The open files of all files that are lost, in one pass. */

@@ -40,7 +40,7 @@ struct telling {
 /* The open file has lost a lock, and is of no use from now on. */
 void telling_lose(struct handle *handle);
 
-/* The lasting name is lost: its open files, and those of its links, are fenced, and the process
+/* The lock file is lost: its open files, and those of its links, are fenced, and the process
  * that made it is signalled, by telling_conclude(). */
 void telling_lose_file(struct inode *inode);
 

@@ -10,7 +10,7 @@
 
 #include "files/filesystem.h"
 #include "files/inode.h"
-#include "files/lasting.h"
+#include "files/lockfile.h"
 #include "files/user.h"
 #include "journal/journal.h"
 
@@ -28,8 +28,8 @@ off_t text_limit(const struct inode *inode)
 		config_policy(inode->shard->filesystem->config, inode->path);
 	int64_t limit = config_text_limit(&policy);
 
-	if (inode->lasting != NULL && limit > lasting_text_limit(inode))
-		limit = lasting_text_limit(inode);
+	if (inode->lockfile != NULL && limit > lockfile_text_limit(inode))
+		limit = lockfile_text_limit(inode);
 	return limit;
 }
 

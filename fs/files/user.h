@@ -5,7 +5,7 @@
  *
  *   USER_WAITERS  calls that ask for a lock, or about one (F_GETLK, fsync(2), the ioctl(2) for the
  *                 token), and are not answered yet: each is a claim in a queue, as a rule. And
- *                 calls about lasting names (lasting.h); a long write(2) counts by its length:
+ *                 calls about lock files (lockfile.h); a long write(2) counts by its length:
  *                 user_shares_of_request()
  *   USER_FILES    open files, including directories and files of .dlockfs, for the user who opened
  *                 them; a long path counts, too: user_shares_of_path(), as do bytes that are kept

@@ -2,7 +2,7 @@
  *
  * How often each user makes the servers write something: `user_writes` a second, and
  * USER_WRITES_SECONDS seconds' worth at once. Calls count that ask for a lock, for a token or for a
- * proof, or that change names or files that outlive close; and once more each for
+ * proof, or that change names or lock files; and once more each for
  * USER_WRITES_BYTES of what is written by that. What is over the limit waits (ops/writes.h), each
  * in its turn. Users without limits (user_is_limited()) do not wait.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns requests about lasting names that wait. Loop thread only.
+ * Owns requests about lock files that wait. Loop thread only.
  */
 #include "ops/asking.h"
 
@@ -11,7 +11,7 @@
 #include <utlist.h>
 
 #include "files/filesystem.h"
-#include "files/lasting_name.h"
+#include "files/lockfile_name.h"
 #include "files/user_writes.h"
 
 int asking_errno(int error)
@@ -43,13 +43,13 @@ static void refuse(struct waiting *waiting, int error)
 	struct asking *asking = (struct asking *)waiting; /* its first member */
 	struct filesystem *filesystem = asking->filesystem;
 	struct inode *made = asking->made;
-	struct lasting_opening *opening = made != NULL ? made->lasting->opening : NULL;
+	struct lockfile_opening *opening = made != NULL ? made->lockfile->opening : NULL;
 
 	asking_reply(asking, -error);
 	if (opening == NULL)
 		return;
 	opening->asking = NULL;
-	inode_unuse(filesystem, made); /* lasting_open.c: until it is decided */
+	inode_unuse(filesystem, made); /* lockfile_open.c: until it is decided */
 }
 
 const struct waiting_kind asking_kind = {.share = USER_WAITERS, .refuse = refuse};
@@ -97,7 +97,7 @@ static struct asking *create_for(fuse_req_t req, size_t bytes, struct shard *sha
 void *asking_begin(fuse_req_t req, size_t bytes, const struct inode *directory,
 		   void (*done)(struct asking *asking))
 {
-	assert(lasting_directory(directory));
+	assert(lockfile_directory(directory));
 	struct asking *asking = create_for(req, bytes, directory->shard, directory->path, done);
 
 	if (asking != NULL)
@@ -146,7 +146,7 @@ void asking_free(struct asking *asking)
 	DL_DELETE(asking->filesystem->askings, &asking->waiting);
 	waiting_end(asking->filesystem, &asking_kind, &asking->waiting);
 	free_names(asking);
-	lasting_facts_finish(&asking->facts);
+	lockfile_facts_finish(&asking->facts);
 	free(asking->name);
 	free(asking->below);
 	free(asking);
@@ -205,9 +205,9 @@ static void list(struct asking *asking, const char *top, const char *below)
 
 void asking_list(struct asking *asking, const struct inode *directory)
 {
-	const char *top = lasting_top(directory)->path;
+	const char *top = lockfile_top(directory)->path;
 	const char *below =
-		directory->lasting != NULL ? strstr(directory->lasting->path, "//") + 2 : "";
+		directory->lockfile != NULL ? strstr(directory->lockfile->path, "//") + 2 : "";
 
 	list(asking, top, below);
 }
@@ -294,12 +294,12 @@ static void on_file(void *context, void *cookie, int error, const struct store_c
 	struct asking *asking = cookie;
 	(void)context;
 
-	lasting_facts_finish(&asking->facts);
+	lockfile_facts_finish(&asking->facts);
 	if (error == 0 && claim->session == 0)
 		error = -ENOENT; /* no file: the lock of a client that knows no files, or a folder
 				  */
 	if (error == 0)
-		error = lasting_parse(claim, &asking->facts);
+		error = lockfile_parse(claim, &asking->facts);
 	asking->read_error = error;
 	asking->is_ours = ours;
 	answered(asking);
@@ -346,7 +346,7 @@ static void on_files(void *context, void *cookie, int error, const char *const *
 static void on_file_gone(void *context, const char *path, enum lockfile_end why)
 {
 	const struct shard *shard = context;
-	lasting_gone(shard->filesystem, path, why);
+	lockfile_gone(shard->filesystem, path, why);
 }
 
 const struct lockfile_events asking_events = {

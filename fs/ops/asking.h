@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requests about lasting names (files/lasting.h), which wait for the store: LOOKUP, MKDIR, LINK and
+ * Requests about lock files (files/lockfile.h), which wait for the store: LOOKUP, MKDIR, LINK and
  * the like too, with the directory locked by the kernel. That is for directories of `style = file`
  * alone (asking_begin() asserts it), and bounded by [locks] try_limit: then the answer is EIO.
  * Signals do not interrupt them.
@@ -21,7 +21,7 @@
 #include <stdbool.h>
 
 #include "files/inode.h"
-#include "files/lasting_text.h"
+#include "files/lockfile_text.h"
 #include "files/waiting.h"
 #include "lockfile/lockfiles.h"
 
@@ -47,7 +47,7 @@ struct asking {
 	/* The answers: */
 	int alter_error, read_error;
 	bool is_ours; /* the file that was read */
-	struct lasting_facts facts;
+	struct lockfile_facts facts;
 	bool is_empty; /* of a list: the directory has no names */
 	bool is_deep;  /* likewise: a directory in it has */
 	char **names;  /* those that it has */
@@ -85,7 +85,7 @@ int asking_hold(struct asking *asking, fuse_req_t req);
 void asking_alter(struct asking *asking, const struct store_step *steps, size_t count);
 void asking_read(struct asking *asking, const char *path);
 void asking_list(struct asking *asking, const struct inode *directory);
-/* By the path of the directory in the store, which is one in a directory of lasting names. */
+/* By the path of the directory in the store, which is one in a directory of lock files. */
 void asking_list_path(struct asking *asking, const char *path);
 
 /* Nothing is to be asked: done() is called in this turn of the loop. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Listing a directory: the names in use on this host; of lasting names, all. They are taken when a
+ * Listing a directory: the names in use on this host; of lock files, all. They are taken when a
  * process begins to read, by its first READDIR, or after rewinddir(3): not by OPENDIR, as a program
  * may make a name after that and want to know who else has. Entries come with their attributes
  * (readdirplus), which puts them into the kernel's cache of names: a lookup would not find them.
@@ -12,7 +12,7 @@
 
 #include "files/filesystem.h"
 #include "files/inode.h"
-#include "files/lasting.h"
+#include "files/lockfile.h"
 #include "files/user.h"
 #include "ops/asking.h"
 #include "ops/ops.h"
@@ -205,7 +205,7 @@ static size_t add_entry(fuse_req_t req, struct inode *directory, const char *nam
 {
 	struct fuse_entry_param entry = {0};
 	struct inode *inode = directory;
-	bool lasts = lasting_directory(directory);
+	bool lasts = lockfile_directory(directory);
 
 	if (strcmp(name, "..") == 0 && directory->parent != NULL)
 		inode = directory->parent;
@@ -258,7 +258,7 @@ struct reading {
 	bool plus;
 };
 
-/* The store has said which lasting names there are. */
+/* The store has said which lock files there are. */
 static void listed(struct asking *asking)
 {
 	const struct reading *reading = (const struct reading *)asking;
@@ -328,7 +328,7 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 	if (listing == NULL)
 		error = -ENOMEM;
 	bool takes = error == 0 && (offset == 0 || !listing->taken);
-	if (takes && lasting_directory(directory)) {
+	if (takes && lockfile_directory(directory)) {
 		ask_for_names(req, directory, size, offset, info, plus);
 		return;
 	}

@@ -12,10 +12,10 @@
 
 #include "files/filesystem.h"
 #include "files/inode.h"
-#include "files/lasting.h"
+#include "files/lockfile.h"
 #include "files/parked.h"
 #include "kernel/request.h"
-#include "ops/lasting_ops.h"
+#include "ops/lockfile_ops.h"
 #include "ops/ops.h"
 #include "ops/writes.h"
 #include "status/status.h"
@@ -99,8 +99,8 @@ void op_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		looked_refuse(req);
 		return;
 	}
-	if (inode->lasting != NULL) {
-		lasting_getattr(req, inode);
+	if (inode->lockfile != NULL) {
+		lockfile_getattr(req, inode);
 		return;
 	}
 	struct parked *opening = find_opening(inode, fuse_req_ctx(req)->pid);
@@ -152,8 +152,8 @@ void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		fuse_reply_err(req, EPERM);
 		return;
 	}
-	if (inode->lasting != NULL) {
-		lasting_setattr(req, inode, attr, to_set);
+	if (inode->lockfile != NULL) {
+		lockfile_setattr(req, inode, attr, to_set);
 		return;
 	}
 	if (to_set & FUSE_SET_ATTR_SIZE) {
@@ -199,8 +199,8 @@ void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	if (inode->lasting != NULL) {
-		lasting_read(req, inode, size, offset);
+	if (inode->lockfile != NULL) {
+		lockfile_read(req, inode, size, offset);
 		return;
 	}
 	if (offset < 0 || (uint64_t)offset >= inode->text.count) {
@@ -224,10 +224,10 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	if (inode->lasting != NULL) {
+	if (inode->lockfile != NULL) {
 		if (handle != NULL)
 			handle->has_written = true;
-		lasting_write(req, inode, data, size, offset, (info->flags & O_APPEND) != 0);
+		lockfile_write(req, inode, data, size, offset, (info->flags & O_APPEND) != 0);
 		return;
 	}
 	if (info->flags & O_APPEND)

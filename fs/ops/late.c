@@ -11,10 +11,10 @@
 
 #include "files/filesystem.h"
 #include "files/kept_request.h"
-#include "files/lasting_name.h"
+#include "files/lockfile_name.h"
 #include "files/user.h"
 #include "ops/held.h"
-#include "ops/lasting_content.h"
+#include "ops/lockfile_content.h"
 
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S  INT64_C(1000000000)
@@ -38,7 +38,7 @@ struct late_write {
 struct late {
 	struct late *prev, *next; /* in filesystem->lates */
 	struct filesystem *filesystem;
-	fuse_ino_t node; /* with its lasting->late. A file is in use */
+	fuse_ino_t node; /* with its lockfile->late. A file is in use */
 	bool touches;	 /* it is a directory */
 	uint64_t serial;
 	int64_t due_ms;
@@ -55,35 +55,35 @@ struct late {
 
 struct late *late_of(const struct inode *inode)
 {
-	return lasting_late(inode);
+	return lockfile_late(inode);
 }
 
 bool late_is_due(const struct inode *inode)
 {
-	const struct lasting *lasting = inode->lasting;
+	const struct lockfile *lockfile = inode->lockfile;
 	int64_t now_ms = inode->shard->filesystem->now_ms;
 
 	return late_of(inode) != NULL ||
-	       (lasting->stored_ms != 0 && now_ms - lasting->stored_ms < LATE_MS);
+	       (lockfile->stored_ms != 0 && now_ms - lockfile->stored_ms < LATE_MS);
 }
 
 /* The time by the clock that the store has, if it has had the text. */
 static struct timespec reckon(const struct inode *inode)
 {
-	const struct lasting *lasting = inode->lasting;
-	int64_t since_ms = inode->shard->filesystem->now_ms - lasting->stored_ms;
-	int64_t ns = lasting->stored.tv_nsec + since_ms % 1000 * NS_PER_MS;
+	const struct lockfile *lockfile = inode->lockfile;
+	int64_t since_ms = inode->shard->filesystem->now_ms - lockfile->stored_ms;
+	int64_t ns = lockfile->stored.tv_nsec + since_ms % 1000 * NS_PER_MS;
 
-	return (struct timespec){lasting->stored.tv_sec + since_ms / 1000 + ns / NS_PER_S,
+	return (struct timespec){lockfile->stored.tv_sec + since_ms / 1000 + ns / NS_PER_S,
 				 ns % NS_PER_S};
 }
 
 void late_stamp(struct inode *inode)
 {
-	if (inode->lasting->stored_ms == 0) /* the process before has written it */
+	if (inode->lockfile->stored_ms == 0) /* the process before has written it */
 		return;
 	inode->mtime = inode->ctime = reckon(inode);
-	inode->lasting->dates = true;
+	inode->lockfile->dates = true;
 }
 
 static void free_writes(struct late *late)
@@ -109,8 +109,8 @@ static void end(struct late *late)
 
 	DL_DELETE(filesystem->lates, late);
 	if (inode != NULL) {
-		inode->lasting->late = NULL;
-		inode->lasting->is_touched = false;
+		inode->lockfile->late = NULL;
+		inode->lockfile->is_touched = false;
 		inode_mark(inode);
 	}
 	kept_request_free(filesystem, late->kept);
@@ -154,9 +154,9 @@ static struct late *create(struct inode *inode, uid_t uid)
 	late->node = inode->node;
 	late->uid = uid;
 	late->serial = ++filesystem->late_serial;
-	late->due_ms = inode->lasting->stored_ms != 0 ? inode->lasting->stored_ms + LATE_MS
-						      : filesystem->now_ms;
-	inode->lasting->late = late;
+	late->due_ms = inode->lockfile->stored_ms != 0 ? inode->lockfile->stored_ms + LATE_MS
+						       : filesystem->now_ms;
+	inode->lockfile->late = late;
 	if (!late->touches)
 		inode_use(filesystem, inode);
 	DL_INSERT_INORDER(filesystem->lates, late, compare);
@@ -223,7 +223,7 @@ int late_note(struct inode *inode, const struct written *written, struct asking 
 
 bool late_has_no_time(const struct inode *directory)
 {
-	return directory->lasting->is_touched && !directory->lasting->dates;
+	return directory->lockfile->is_touched && !directory->lockfile->dates;
 }
 
 /* It is before or after the other one, or 0. */
@@ -237,20 +237,20 @@ static int compare_times(struct timespec a, struct timespec b)
  * host's was, which has been read since. */
 static void stamp_directory(struct inode *directory, bool is_new)
 {
-	struct lasting *lasting = directory->lasting;
+	struct lockfile *lockfile = directory->lockfile;
 	int order = compare_times(reckon(directory), directory->mtime);
 
 	if (late_has_no_time(directory))
 		return;
 	if (is_new && (!late_is_due(directory) || order <= 0))
-		lasting->dates = false;
+		lockfile->dates = false;
 	else if (order > 0)
 		late_stamp(directory);
 }
 
 void late_touch(struct inode *directory, uid_t uid)
 {
-	if (directory == NULL || directory->lasting == NULL || directory->parent == NULL)
+	if (directory == NULL || directory->lockfile == NULL || directory->parent == NULL)
 		return;
 	struct late *late = late_of(directory);
 	stamp_directory(directory, late == NULL);
@@ -259,7 +259,7 @@ void late_touch(struct inode *directory, uid_t uid)
 	if (late == NULL)
 		return; /* the next one tells */
 	late->changed = late->asking != NULL;
-	directory->lasting->is_touched = true;
+	directory->lockfile->is_touched = true;
 	inode_mark(directory);
 }
 
@@ -268,7 +268,7 @@ void late_resume(struct filesystem *filesystem)
 	struct inode *inode, *next;
 
 	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
-		if (inode->lasting != NULL && inode->lasting->is_touched)
+		if (inode->lockfile != NULL && inode->lockfile->is_touched)
 			create(inode, inode->maker);
 	}
 }
@@ -283,7 +283,7 @@ static struct inode *named(const struct late *late)
 	do {
 		if (link->parent != NULL)
 			return link;
-		link = link->lasting->next;
+		link = link->lockfile->next;
 	} while (link != inode);
 	return NULL;
 }
@@ -365,7 +365,7 @@ static int write_again(const struct late *late, struct inode *inode)
 	int error = 0;
 
 	if (inode_is_directory(inode)) {
-		inode->lasting->dates = false;
+		inode->lockfile->dates = false;
 		return 0;
 	}
 	LL_FOREACH (late->writes, write) {
@@ -384,11 +384,11 @@ static void found_changed(struct asking *asking)
 	struct inode *inode = inode_of(late);
 
 	if (inode != NULL)
-		inode->lasting->late = NULL; /* what was read counts */
+		inode->lockfile->late = NULL; /* what was read counts */
 	content_read(asking);
 	inode = inode_of(late);
 	if (inode != NULL)
-		inode->lasting->late = late;
+		inode->lockfile->late = late;
 	inode = content_inode(asking);
 	if (inode == NULL || named(late) == NULL) {
 		asking_free(asking);
@@ -410,7 +410,7 @@ static void stored(struct asking *asking)
 	    asking->tries++ < ASKING_TRIES_MAX) {
 		asking->node = inode->node;
 		asking->done = found_changed;
-		asking_read(asking, inode->lasting->path);
+		asking_read(asking, inode->lockfile->path);
 		return;
 	}
 	if (error != 0) {
@@ -442,9 +442,9 @@ void late_stored(struct inode *inode)
 	struct inode *link = inode;
 
 	do {
-		link->lasting->stored_ms = inode->shard->filesystem->now_ms;
-		link->lasting->stored = inode->ctime;
-		link = link->lasting->next;
+		link->lockfile->stored_ms = inode->shard->filesystem->now_ms;
+		link->lockfile->stored = inode->ctime;
+		link = link->lockfile->next;
 	} while (link != inode);
 }
 
@@ -465,7 +465,7 @@ static bool concerns(const struct late *late, const uid_t *uid, const struct ino
 	if (late->touches)
 		return uid == NULL && late->node == inode->node;
 	return late->several || (uid != NULL && late->uid == *uid) ||
-	       (inode != NULL && inode->lasting != NULL && late_of(inode) == late);
+	       (inode != NULL && inode->lockfile != NULL && late_of(inode) == late);
 }
 
 static bool hold(fuse_req_t req, const uid_t *uid, const struct inode *inode, bool knows_eintr)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Texts of lasting names (files/lasting.h) that are stored late: a text that is written again
+ * Texts of lock files (files/lockfile.h) that are stored late: a text that is written again
  * within LATE_MS of its last storing is stored when that time is over, as it is by then, and the
  * writer does not wait. So a program that writes its text again and again fills no server's disk.
  *
  * Nobody can tell, but by looking from another host within that time. Whatever may let somebody
  * look waits until the text is stored, at once: close(2), fsync(2), each call about a lock, each
- * change of a name in a directory of lasting names; of the file, and of the user who wrote. On this
+ * change of a name in a directory of lock files; of the file, and of the user who wrote. On this
  * host the text is the one that was written. Its time is that of the write, by the servers' clock.
  *
  *   write -> LATE until LATE_MS are over, or a request waits for it -> STORING -> stored
@@ -54,7 +54,7 @@ struct written {
  * now. */
 int late_note(struct inode *inode, const struct written *written, struct asking *asking);
 
-/* Names in the lasting directory have come or gone, by that user; NULL is none. */
+/* Names in the directory of lock files have come or gone, by that user; NULL is none. */
 void late_touch(struct inode *directory, uid_t uid);
 
 /* Whether that has happened, and its times are not known yet. */

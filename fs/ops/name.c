@@ -17,13 +17,13 @@
 
 #include "files/filesystem.h"
 #include "files/inode.h"
-#include "files/lasting.h"
+#include "files/lockfile.h"
 #include "files/user.h"
 #include "kernel/calling.h"
 #include "kernel/nosymfollow.h"
 #include "kernel/notifier.h"
 #include "kernel/request.h"
-#include "ops/lasting_ops.h"
+#include "ops/lockfile_ops.h"
 #include "ops/ops.h"
 #include "status/status.h"
 
@@ -67,8 +67,8 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent_node, const char *name)
 
 	if (strlen(name) > NAME_BYTES_MAX)
 		fuse_reply_err(req, ENAMETOOLONG);
-	else if (parent != NULL && lasting_directory(parent))
-		lasting_lookup(req, parent, name);
+	else if (parent != NULL && lockfile_directory(parent))
+		lockfile_lookup(req, parent, name);
 	else if (inode != NULL && is_found(req, inode))
 		reply_entry(req, inode);
 	else if (inode == NULL && parent != NULL)
@@ -137,8 +137,8 @@ static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_
 
 	if (error == 0 && parent == NULL)
 		error = looked_stale(filesystem, caller->pid);
-	else if (error == 0 && lasting_directory(parent)) {
-		lasting_make(req, parent, name, mode, NULL);
+	else if (error == 0 && lockfile_directory(parent)) {
+		lockfile_make(req, parent, name, mode, NULL);
 		return;
 	} else if (error == 0 && inode_child(parent, name) != NULL)
 		error = -EEXIST;
@@ -198,8 +198,8 @@ static void take_away(fuse_req_t req, fuse_ino_t parent_node, const char *name, 
 
 	if (error != 0) {
 		fuse_reply_err(req, -error);
-	} else if (parent != NULL && lasting_directory(parent)) {
-		lasting_remove(req, parent, name, directory);
+	} else if (parent != NULL && lockfile_directory(parent)) {
+		lockfile_remove(req, parent, name, directory);
 	} else if (inode == NULL) {
 		fuse_reply_err(req, ENOENT);
 	} else if (inode_is_directory(inode) != directory) {
@@ -226,12 +226,12 @@ void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	take_away(req, parent, name, true);
 }
 
-/* The directory, if names in it are lasting; NULL: they are locks. */
-static struct inode *lasting_parent(fuse_req_t req, fuse_ino_t node)
+/* The directory, if names in it are lock files; NULL: they are locks. */
+static struct inode *lockfile_parent(fuse_req_t req, fuse_ino_t node)
 {
 	struct inode *parent =
 		status_owns(node) ? NULL : inode_find_directory(&filesystem_of(req)->inodes, node);
-	return parent != NULL && lasting_directory(parent) ? parent : NULL;
+	return parent != NULL && lockfile_directory(parent) ? parent : NULL;
 }
 
 /* Whether it has been taken away since the kernel looked it up. */
@@ -249,11 +249,11 @@ static bool has_directory_gone(fuse_req_t req, fuse_ino_t node)
 /* Valid replies: entry, err. Where the kernel follows links, none leads away. */
 void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent_node, const char *name)
 {
-	struct inode *parent = lasting_parent(req, parent_node);
+	struct inode *parent = lockfile_parent(req, parent_node);
 	bool refused = filesystem_of(req)->follows_links && nosymfollow_leads_away(target);
 
 	if (parent != NULL && check_reserved(parent_node, name) == 0 && !refused)
-		lasting_make(req, parent, name, S_IFLNK | 0777, target);
+		lockfile_make(req, parent, name, S_IFLNK | 0777, target);
 	else if (has_directory_gone(req, parent_node))
 		looked_refuse(req);
 	else
@@ -264,11 +264,11 @@ void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent_node, cons
 void op_rename(fuse_req_t req, fuse_ino_t parent_node, const char *name, fuse_ino_t new_parent_node,
 	       const char *new_name, unsigned int flags)
 {
-	struct inode *parent = lasting_parent(req, parent_node);
-	struct inode *new_parent = lasting_parent(req, new_parent_node);
+	struct inode *parent = lockfile_parent(req, parent_node);
+	struct inode *new_parent = lockfile_parent(req, new_parent_node);
 
 	if (parent != NULL && new_parent != NULL && check_reserved(new_parent_node, new_name) == 0)
-		lasting_rename(req, parent, name, new_parent, new_name, flags);
+		lockfile_rename(req, parent, name, new_parent, new_name, flags);
 	else if (has_directory_gone(req, parent_node) || has_directory_gone(req, new_parent_node))
 		looked_refuse(req);
 	else
@@ -280,11 +280,11 @@ void op_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent_node, const 
 {
 	struct inode *inode =
 		status_owns(node) ? NULL : inode_find(&filesystem_of(req)->inodes, node);
-	struct inode *new_parent = lasting_parent(req, new_parent_node);
-	bool lasts = inode != NULL && inode->lasting != NULL;
+	struct inode *new_parent = lockfile_parent(req, new_parent_node);
+	bool lasts = inode != NULL && inode->lockfile != NULL;
 
 	if (lasts && new_parent != NULL && check_reserved(new_parent_node, new_name) == 0)
-		lasting_link(req, inode, new_parent, new_name);
+		lockfile_link(req, inode, new_parent, new_name);
 	else if (has_gone(req, node) || has_directory_gone(req, new_parent_node))
 		looked_refuse(req);
 	else
@@ -297,8 +297,8 @@ void op_readlink(fuse_req_t req, fuse_ino_t node)
 	struct inode *inode =
 		status_owns(node) ? NULL : inode_find(&filesystem_of(req)->inodes, node);
 
-	if (inode != NULL && inode->lasting != NULL)
-		lasting_readlink(req, inode);
+	if (inode != NULL && inode->lockfile != NULL)
+		lockfile_readlink(req, inode);
 	else if (has_gone(req, node))
 		looked_refuse(req);
 	else

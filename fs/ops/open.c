@@ -16,13 +16,13 @@
 #include "files/filesystem.h"
 #include "files/handle_end.h"
 #include "files/inode.h"
-#include "files/lasting.h"
+#include "files/lockfile.h"
 #include "files/parked.h"
 #include "files/user.h"
 #include "kernel/notifier.h"
 #include "kernel/request.h"
-#include "ops/lasting_ops.h"
 #include "ops/late.h"
+#include "ops/lockfile_ops.h"
 #include "ops/ops.h"
 #include "ops/writes.h"
 #include "status/status.h"
@@ -65,8 +65,8 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	if ((info->flags & O_TRUNC) != 0 && inode->lasting != NULL) {
-		lasting_open_cut(req, inode, info);
+	if ((info->flags & O_TRUNC) != 0 && inode->lockfile != NULL) {
+		lockfile_open_cut(req, inode, info);
 		return;
 	}
 	struct handle *handle;
@@ -250,9 +250,9 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 
 	struct inode *directory =
 		status_owns(parent) ? NULL : inode_find_directory(&filesystem->inodes, parent);
-	if (directory != NULL && lasting_directory(directory) &&
+	if (directory != NULL && lockfile_directory(directory) &&
 	    (parent != FUSE_ROOT_ID || strcmp(name, STATUS_NAME) != 0)) {
-		lasting_create_open(req, directory, name, mode, info);
+		lockfile_create_open(req, directory, name, mode, info);
 		return;
 	}
 	int flags = policy_flags(req, parent, name, info->flags);
@@ -316,7 +316,7 @@ void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 	if (handle != NULL)
 		handle->has_written = false;
 	bool has_failed =
-		handle != NULL && handle->inode->lasting != NULL && late_has_failed(handle->inode);
+		handle != NULL && handle->inode->lockfile != NULL && late_has_failed(handle->inode);
 	fuse_reply_err(req, has_failed ? EIO : 0);
 }
 

@@ -11,11 +11,11 @@
 #include "dlockfs.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
-#include "files/lasting.h"
+#include "files/lockfile.h"
 #include "files/parked.h"
 #include "files/user.h"
-#include "ops/lasting_ops.h"
 #include "ops/late.h"
+#include "ops/lockfile_ops.h"
 #include "ops/ops.h"
 #include "ops/serving.h"
 #include "ops/writes.h"
@@ -95,11 +95,11 @@ void op_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_file_in
 		fuse_reply_err(req, EIO);
 	else if (late_holds(req, handle->inode, true) || writes_hold(req))
 		return;
-	else if (handle->inode->lasting != NULL && late_has_failed(handle->inode))
+	else if (handle->inode->lockfile != NULL && late_has_failed(handle->inode))
 		fuse_reply_err(req, EIO);
-	else if (handle->inode->lasting != NULL &&
+	else if (handle->inode->lockfile != NULL &&
 		 (handle->owner == NULL || !engine_file_holds(handle->owner)))
-		lasting_fsync(req, handle->inode);
+		lockfile_fsync(req, handle->inode);
 	else if (handle->owner == NULL)
 		fuse_reply_err(req, 0);
 	else
@@ -131,7 +131,7 @@ void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argum
 
 	if (status_owns(node) && writes_hold(req))
 		return;
-	if (status_owns(node) && lasting_steer(req, node, command, in, in_bytes))
+	if (status_owns(node) && lockfile_steer(req, node, command, in, in_bytes))
 		return;
 	if (status_owns(node))
 		status_ioctl(req, node, command, in, in_bytes);

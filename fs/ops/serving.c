@@ -30,8 +30,8 @@
 #include "kernel/warden.h"
 #include "ops/asking.h"
 #include "ops/held.h"
-#include "ops/lasting_ops.h"
 #include "ops/late.h"
+#include "ops/lockfile_ops.h"
 #include "ops/ops.h"
 #include "status/status.h"
 

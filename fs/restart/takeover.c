@@ -27,8 +27,8 @@
 #include "files/user.h"
 #include "kernel/notifier.h"
 #include "kernel/request.h"
-#include "ops/lasting_ops.h"
 #include "ops/late.h"
+#include "ops/lockfile_ops.h"
 #include "restart/takeover_process.h"
 #include "status/status.h"
 
@@ -82,7 +82,7 @@ static void restore_details(struct state_reader *in, void *details)
 static struct lock_policy policy(void *context, const char *path)
 {
 	const struct shard *shard = context;
-	char *plain = file_path_plain(path); /* of a lock on a lasting name, too */
+	char *plain = file_path_plain(path); /* of a lock on a lock file, too */
 	struct lock_policy policy =
 		config_policy(shard->filesystem->config, plain != NULL ? plain : path);
 	free(plain);
@@ -473,7 +473,7 @@ void takeover_resume(struct takeover *takeover, struct filesystem *filesystem)
 		struct fuse_buf buffer = {.mem = request->text, .size = request->bytes};
 		filesystem_handle(filesystem, &buffer);
 	}
-	lasting_resume_all(filesystem);
+	lockfile_resume_all(filesystem);
 	late_resume(filesystem);
 	kept_request_resume_all(filesystem);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Paths of lock files that outlive close (stores/store.h: alter()). Such a file is one entry of the
+ * Paths of lock files (stores/store.h: alter()). Such a file is one entry of the
  * store that ends with a session, and ZooKeeper has nothing below an entry that does. So all files
  * of a directory tree stand side by side, directly below its top, which is a directory for good;
  * and the queue of a lock on one of them stands beside it. Two slashes divide the top and the rest:

@@ -115,7 +115,7 @@ const struct config_key config_keys[] = {
 	{"locks", "exclusive_open", EXCLUSIVE_OPEN, IN_POLICY(exclusive_open), 0, 0, "wait", false,
 	 "open(O_CREAT|O_EXCL) waits for the lock, is refused if it is held, or takes no lock"},
 	{"locks", "style", STYLE, IN_POLICY(style), 0, 0, "lock", false,
-	 "what names in the directory are: locks, or lock files that outlive close"},
+	 "what names in the directory are: locks, or lock files"},
 	{"locks", "file_owner", FILE_OWNER, IN_POLICY(file_owner), 0, 0, "host", false,
 	 "with style = file: a name goes with its host, or with the process that made it"},
 	{"locks", "steal", STEAL, IN_POLICY(steal), 0, 0, "yes", false,

@@ -52,7 +52,7 @@
  * keys count for all names in them, at any depth. */
 enum lock_style {
 	STYLE_LOCK, /* a lock, which a caller holds while it has the file open */
-	STYLE_FILE, /* a lock file that outlives close: it exists for all hosts or for none */
+	STYLE_FILE, /* a lock file: it exists for all hosts or for none */
 };
 
 enum file_owner {

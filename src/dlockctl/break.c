@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dlockctl break: takes a claim away, by default the first holder's; or a lock file that outlives
- * close.
+ * dlockctl break: takes a claim away, by default the first holder's; or a lock file.
  */
 #include <inttypes.h>
 #include <limits.h>

@@ -111,7 +111,7 @@ static void check_abilities(struct doctor *doctor, const json_t *status, const c
 			   all ? "" : "; calls that need another fail with ENOLCK");
 }
 
-/* Lock files that outlive close. */
+/* Lock files. */
 static void check_files(struct doctor *doctor, const json_t *status, const char *where)
 {
 	const char *files = value_of(status, "files");

@@ -2,7 +2,7 @@
  *
  * dlockctl graph: who waits for whom. A node is a process of a host, with all its claims; each
  * claim that waits has an arrow to each that holds what it waits for. Where no holder is in its
- * way, it is to the nearest claim in front of it that waits, too. Lock files that outlive close are
+ * way, it is to the nearest claim in front of it that waits, too. Lock files are
  * in no queue, and nobody waits for them.
  */
 #include <inttypes.h>

@@ -65,7 +65,7 @@ void queues_finish(struct queues *queues);
  * that prefix, "/" for those that no other store has. */
 bool queue_is_silent_store(const struct queue *queue);
 
-/* Whether the entry is no claim but a lock file that outlives close, or a directory or symbolic
+/* Whether the entry is no claim but a lock file, or a directory or symbolic
  * link of that kind: it is held because it exists, and blocks nobody. It is the first of its queue.
  */
 bool claim_is_file(const struct claim *claim);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dlockctl revoke: asks all holders of a lock to release it, and who made a lock file that outlives
- * close to take it away.
+ * dlockctl revoke: asks all holders of a lock to release it, and who made a lock file to take it
+ * away.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -50,7 +50,7 @@ static int send_order(const struct place *place, const struct claim *claim, unsi
 	return error;
 }
 
-/* Whether the mount will not do that to a lock file that outlives close. */
+/* Whether the mount will not do that to a lock file. */
 static bool is_refused(int error)
 {
 	return error == -ENOTEMPTY || error == -EREMOTE || error == -ESRCH || error == -EOPNOTSUPP;

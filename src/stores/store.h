@@ -223,7 +223,7 @@ struct store_change {
 	void (*done)(struct store_change *change, int error);
 };
 
-/* A lock file that outlives close is one entry of its own, which ends with the session that made
+/* A lock file is one entry of its own, which ends with the session that made
  * it, and has no queue: read() and alter() know it by its path, with the name NULL. Its path, and
  * that of its lock, are in the form of claim/file_path.h. */
 struct store_files {
@@ -493,7 +493,7 @@ struct store_options {
 #define STORE_HAS_STAMPS  (1U << 3) /* prove() gives stamps, for tokens */
 #define STORE_HAS_CLIENTS (1U << 4) /* other programs can lock by the same names */
 
-#define STORE_HAS_FILES (1U << 5) /* files that outlive close: files(), alter() */
+#define STORE_HAS_FILES (1U << 5) /* lock files: files(), alter() */
 
 #define STORE_HAS_ALL ((1U << 6) - 1)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the line of a lock file that outlives close. Pure but for memory.
+ * Writes the line of a lock file. Pure but for memory.
  */
 #include "view/file.h"
 

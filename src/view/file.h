@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A lock file that outlives close, in a view. For the view's own files. Pure but for memory.
+ * A lock file, in a view. For the view's own files. Pure but for memory.
  */
 #ifndef DLOCKFS_VIEW_FILE_H
 #define DLOCKFS_VIEW_FILE_H

@@ -3,7 +3,7 @@
  * The locks of a view under way, and what the answers about them lead to: view.c asks, lock.c takes
  * the answers in, which may bring further locks.
  *
- * Of a lock its queue is read. In a directory of lock files that outlive close (claim/file_path.h)
+ * Of a lock its queue is read. In a directory of lock files (claim/file_path.h)
  * a name is a file, and may have a queue besides, so both are read. A view of all queues lists such
  * a directory first: then it knows which of the names that it finds are files.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Asks the store for the content of views. Owns views under way: each has locks to look at, which
- * may lead to further ones, and claims to read. About a lock file that outlives close, or a
+ * may lead to further ones, and claims to read. About a lock file, or a
  * directory of such files, more than one question is asked, one after the other. A view that has
  * more to ask is in the viewer's list, and gets its turn as answers come. A view is over when its
  * result is delivered, or it is cancelled, and is freed when no answer of the store is outstanding.

@@ -21,7 +21,7 @@
  * host, with the caller that uses it now. Callers that follow have a line each behind it, as no
  * other host knows them: position=1.1 and so on, without session and claim.
  *
- * A lock file that outlives close is held by its being there: it is the first in the lines of its
+ * A lock file is held by its being there: it is the first in the lines of its
  * name, held and exclusive, and counts as a claim and as a holder. Locks that are taken on the file
  * follow, and neither waits for the other. A file that was renamed, or is a hard link, may share
  * its queue with other names (claim/file_path.h): the queue is shown by each of them.
@@ -42,7 +42,7 @@
  *   maybe_former yes: this claim may pass from one caller of its host to the next: its data is of
  *                a caller that has used it, and may not use it any more
  *   mode         exclusive or shared; the stronger one, of record locks in both modes
- *   kind         open, flock or record; of a lock file that outlives close: file, directory or
+ *   kind         open, flock or record; of a lock file: file, directory or
  *                symlink
  *   target       of a symlink: what it refers to
  *   ranges       of record locks, as in claim/data.h. If that is longer than 1 KiB, or not known,
@@ -73,7 +73,7 @@
 
 #define VIEW_READS_MAX 64
 
-/* What a view shows of a lock file that outlives close, besides what its store tells. Texts are
+/* What a view shows of a lock file, besides what its store tells. Texts are
  * exact, and freed by the view; NULL: unknown. */
 struct view_facts {
 	const char *kind; /* "file", "directory", "symlink" */

@@ -122,7 +122,7 @@ add_dlockfs() {
     done
 }
 
-# Lock files that outlive close, on one host and on three.
+# Lock files, on one host and on three.
 add_files() {
     local kind
     wanted create create3 mkdir mkdir3 || return 0

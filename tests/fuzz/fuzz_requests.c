@@ -22,7 +22,7 @@
 #include "files/filesystem.h"
 #include "files/handle.h"
 #include "files/inode.h"
-#include "files/lasting_name.h"
+#include "files/lockfile_name.h"
 #include "files/parked.h"
 #include "files/shard.h"
 #include "files/steer.h"
@@ -341,7 +341,7 @@ static void let_rival_change(struct world *world)
 	}
 }
 
-/* Names that outlive close */
+/* Lock files */
 
 static struct world *altered; /* whose store has the function */
 
@@ -707,9 +707,9 @@ static void take_claim_name(struct world *world, const char *path, char *name, s
 	const struct node *node =
 		queue && queue->count > 0 ? queue->nodes[choice % queue->count] : NULL;
 
-	if (path && lasting_find(&world->filesystem, path))
+	if (path && lockfile_find(&world->filesystem, path))
 		snprintf(name, bytes, "%s.file",
-			 lasting_find(&world->filesystem, path)->lasting->id);
+			 lockfile_find(&world->filesystem, path)->lockfile->id);
 	else if (node && take(world) % 8 != 0)
 		snprintf(name, bytes, "%s", node->name);
 	else
@@ -1294,7 +1294,7 @@ static void check_released(struct world *world)
 	for (inode = filesystem->inodes.by_node; inode; inode = inode->by_node.next)
 		REQUIRE(inode->finders > 0 || /* until the thread's next call, or others' */
 			((inode_is_directory(inode) ||
-			  (inode->lasting && inode->lasting->is_ours)) &&
+			  (inode->lockfile && inode->lockfile->is_ours)) &&
 			 (inode->parent || inode == filesystem->inodes.root)));
 }
 

@@ -12,7 +12,7 @@
 
 #include "files/filesystem.h"
 #include "files/inode.h"
-#include "files/lasting.h"
+#include "files/lockfile.h"
 #include "fuzz.h"
 
 static struct kernel *current; /* libfuse hands the file system's data over to on_write() */
@@ -39,7 +39,7 @@ bool kernel_lasts(const struct kernel *kernel, uint64_t node)
 {
 	const struct inode *inode = inode_find(&kernel->filesystem->inodes, node);
 
-	return inode && (inode->lasting || lasting_directory(inode));
+	return inode && (inode->lockfile || lockfile_directory(inode));
 }
 
 /* What excludes one another has the same number: of a lock all nodes, of `style = file` a name. */
@@ -47,7 +47,7 @@ static uint64_t lock_number(const struct kernel *kernel, const struct kernel_nod
 {
 	const struct inode *inode = inode_find(&kernel->filesystem->inodes, node->node);
 
-	return inode && inode->lasting ? inode_number(inode_lock_path(inode)) : node->number;
+	return inode && inode->lockfile ? inode_number(inode_lock_path(inode)) : node->number;
 }
 
 /* What is held */
@@ -476,8 +476,8 @@ static bool has_to_wait(const struct kernel *kernel, const struct kernel_request
 			return true;
 	}
 	const struct inode *inode = inode_find(&kernel->filesystem->inodes, request->node);
-	if (!inode || !inode->lasting || !inode->lasting->opening ||
-	    inode->lasting->opening->decided)
+	if (!inode || !inode->lockfile || !inode->lockfile->opening ||
+	    inode->lockfile->opening->decided)
 		return false;
 	for (size_t i = 0; i < kernel->file_count; i++) {
 		const struct kernel_file *file = &kernel->files[i];

@@ -39,7 +39,7 @@ struct kernel_file {
 	bool polls;	 /* it is to be told when there is news */
 	bool failed;	 /* and got an error: the open file goes */
 	bool directory;
-	bool lasts;		      /* lasting: see kernel_lasts() */
+	bool lasts;		      /* a lock file, or a directory of those: see kernel_lasts() */
 	bool exclusive;		      /* open(2) waits for the lock */
 	bool forgotten;		      /* what it shows went with a file system that was killed */
 	enum kernel_hold flock, open; /* what is known to be held */
@@ -95,7 +95,7 @@ void kernel_cut_off(struct kernel *kernel);
 void kernel_go_on(struct kernel *kernel, struct filesystem *filesystem);
 void kernel_resumed(struct kernel *kernel);
 
-/* Whether the node is of `style = file`: a name that outlives close, or a directory of those.
+/* Whether the node is of `style = file`: a lock file, or a directory of those.
  * Requests about them may wait for the store, also those that lock a directory. */
 bool kernel_lasts(const struct kernel *kernel, uint64_t node);
 

@@ -1,4 +1,4 @@
-"""Long texts of lock files that outlive close, on two hosts: long_texts.py sizes DIRECTORY OTHER LIMIT | write FILE COUNT [GO]
+"""Long texts of lock files, on two hosts: long_texts.py sizes DIRECTORY OTHER LIMIT | write FILE COUNT [GO]
 
 sizes: what one host writes, cuts and appends the other one reads; what is too long is refused, and changes nothing. LIMIT is how
 long, in bytes, a text may be: exactly, if less than what a packet takes.

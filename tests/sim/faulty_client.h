@@ -43,7 +43,7 @@ struct faulty {
 	uint64_t made;		 /* so many answers and events */
 
 	struct item *fired, *news;
-	struct file_question *questions; /* about files that outlive close, not answered */
+	struct file_question *questions; /* about lock files, not answered */
 	struct item *unclaimed;		 /* watches: what is known to be no claim, */
 	struct item *gone;		 /* or was told to be gone */
 };

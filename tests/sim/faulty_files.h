@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a store_faulty does with files that outlive close: alterations, reads and lists are
+ * What a store_faulty does with lock files: alterations, reads and lists are
  * operations like others, but they are answered even if their session is lost. A server that is cut
  * off, or behind, reads what was then. For the files of faulty_client.h.
  */

@@ -25,7 +25,7 @@ enum item_kind {
 	ITEM_WITHDRAW,
 	ITEM_PROVE,
 	ITEM_TOUCH,
-	ITEM_ALTER, /* files that outlive close (faulty_files.h) */
+	ITEM_ALTER, /* lock files (faulty_files.h) */
 	ITEM_FILE,
 	ITEM_FILES,
 	ITEM_KEEP,  /* a keep-alive */

@@ -34,7 +34,7 @@
  * before who waits behind it is granted the lock, if all is well with both hosts;
  *   - a token is greater than all that were told before to others for what conflicts, on whichever
  * host, and the same as the user's last one as long as nothing was granted to it since.
- *   - no host has a lock file that outlives close, or is told to have made one, which does not
+ *   - no host has a lock file, or is told to have made one, which does not
  * stand at the service, unless another has removed it; what is lost is told before another host can
  * make it, and what is left undone leaves nothing behind.
  * When the faults end: nobody waits for what is free, or for an answer, and claims do not give way

@@ -18,7 +18,7 @@
  *   world_setback.c  servers that are set back, unnoticed
  *   world_fence.c    fences that take time
  *   world_told.c     claims that end though nobody has announced it
- *   world_files.c    lock files that outlive close
+ *   world_files.c    lock files
  *   world_check.c    what must be true after every step
  *
  * The world knows the truth: what stands in the service's queues and whose it is. An engine only
@@ -134,7 +134,7 @@ enum { FILES_MAX = 3, FILE_CALLS_MAX = 2, FILES_TAKEN_MAX = 256 };
 
 enum file_call_kind { FILE_MAKE, FILE_MOVE, FILE_REMOVE, FILE_STEAL, FILE_CHECK, FILE_READ };
 
-/* A call about a file that outlives close. */
+/* A call about a lock file. */
 struct file_call {
 	struct host *host;
 	enum file_call_kind kind;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock files that outlive close: hosts make, check, move, read and remove files of a few names.
+ * Lock files: hosts make, check, move, read and remove files of a few names.
  * Each file's text begins with a number that no other one has, so that what stands at the service
  * is known. By numbers of their own, so that worlds without them are as they would be.
  * Single-threaded.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock files that outlive close: alter(), files() and read() of the etcd store. A file is a key
+ * Lock files: alter(), files() and read() of the etcd store. A file is a key
  * with the lease of the session that made it (keys.h), so one transaction does all steps or none.
  *
  * Asked from outside of the engine, but in its session: an alteration that waits when the

@@ -13,7 +13,7 @@
  * withdrawal waits only for those on the same claim: whatever else it overtakes, or is carried out
  * before it though it was called later, changes nothing but claims that stand, by their create
  * revisions; and no list shows a claim any more whose withdrawal was called.
- * Lock files that outlive close are in no lane: files.c has their order.
+ * Lock files are in no lane: files.c has their order.
  *
  * A request whose answer did not come may be carried out later, also on behalf of a connection that
  * is lost: nothing that is read on the next connection tells. So a session has a key with its

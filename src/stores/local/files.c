@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files that outlive close: entries of the service, which end with the session that made them.
+ * Lock files: entries of the service, which end with the session that made them.
  * Beside the queues, whose locks may have the same paths. Loop thread only.
  */
 #include <assert.h>

@@ -6,7 +6,7 @@
  *   queue  its path, and the number that the next claim gets; what follows is of it
  *   node   a claim, in the order of the queue
  *
- * and for each file that outlives close
+ * and for each lock file
  *
  *   entry  its path, as the kernel has it
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the store that keeps claims in this process, for its own files: store.c (the table
- * and the sessions), look.c (questions from outside), files.c (files that outlive close), restore.c
+ * and the sessions), look.c (questions from outside), files.c (lock files), restore.c
  * and save.c (all that, for another process) and service.c (the queues, and the watches on them).
  *
  * An operation takes effect when it is called. Its answer is made at that moment, and waits in the
@@ -109,7 +109,7 @@ struct queue {
 	char path[];
 };
 
-/* A file that outlives close. Its path is the kernel's. */
+/* A lock file. Its path is the kernel's. */
 struct file {
 	UT_hash_handle hh; /* in local_service.files */
 	struct state_item item;

@@ -44,7 +44,7 @@ bool local_service_has_orphan(const struct local_service *service, const char *p
 void local_service_each(const struct local_service *service,
 			void (*visit)(void *context, const char *path), void *context);
 
-/* For the simulator: calls visit() with the path of each file that outlives close, as the kernel
+/* For the simulator: calls visit() with the path of each lock file, as the kernel
  * has it, and what is read there. */
 void local_service_each_file(const struct local_service *service,
 			     void (*visit)(void *context, const char *path,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock files that outlive close: alter() and files() of the ZooKeeper store. Such a file is an
+ * Lock files: alter() and files() of the ZooKeeper store. Such a file is an
  * ephemeral znode without a number (claim/file_path.h), as kazoo's create(ephemeral=True) makes it.
  *
  * An alteration is one transaction, and a failed one is logged by the quorum like any other

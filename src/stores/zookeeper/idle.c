@@ -111,7 +111,7 @@ static void note(struct idle_set *set, const char *path, size_t bytes)
 	make_due(set, idle);
 }
 
-/* What is above the lock of a file that outlives close is the directory of that file. */
+/* What is above the lock of a lock file is the directory of that file. */
 static bool is_of_file(const char *path, size_t bytes)
 {
 	static const char end[] = "%2F";

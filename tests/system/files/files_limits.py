@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What calls about lock files that outlive close say while their user waits for too much: files_limits.py FOLDER GO
+"""What calls about lock files say while their user waits for too much: files_limits.py FOLDER GO
 
 FOLDER is a directory of style = file, where this program makes names. It prints "ready", waits until the file GO is there, and
 makes each call once: prints CALL and "ok", or the name of its errno.

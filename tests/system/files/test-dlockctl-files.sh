@@ -1,10 +1,10 @@
 #!/bin/bash
-# Lock files that outlive close, as .dlockfs and dlockctl show them, and take them away: what one host has made, from the other
+# Lock files, as .dlockfs and dlockctl show them, and take them away: what one host has made, from the other
 # one, with each store. Who made it, where, and since when; locks that are taken on such files beside them.
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
-# shellcheck source=../../lib/lasting.sh
-. "$tests/lib/lasting.sh"
+# shellcheck source=../../lib/lockfile.sh
+. "$tests/lib/lockfile.sh"
 requires command -v jq
 requires "$python" -c 'import jsonschema'
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Lock files that outlive close (style = file) while no daemon runs on the host that made them: another host takes names away, or their
+# Lock files (style = file) while no daemon runs on the host that made them: another host takes names away, or their
 # places, and processes end. The daemon that goes on finds that out, does nothing to what is another host's by now, and
 # what it says of names, links and open files is true on both hosts.
 #
@@ -8,8 +8,8 @@
 . "$(dirname "$0")/../../functions.sh"
 # shellcheck source=../../lib/kept.sh
 . "$tests/lib/kept.sh"
-# shellcheck source=../../lib/lasting.sh
-. "$tests/lib/lasting.sh"
+# shellcheck source=../../lib/lockfile.sh
+. "$tests/lib/lockfile.sh"
 
 start_two_hosts
 

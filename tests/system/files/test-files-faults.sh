@@ -1,5 +1,5 @@
 #!/bin/bash
-# Lock files that outlive close (style = file), when things fail: the session of a host is lost, the servers cannot be reached,
+# Lock files (style = file), when things fail: the session of a host is lost, the servers cannot be reached,
 # processes that made names end, callers are killed or interrupted while they wait, many come at once, limits are met.
 #
 # From the environment: STORE, zookeeper (unless given) or etcd.
@@ -7,8 +7,8 @@
 . "$(dirname "$0")/../../functions.sh"
 # shellcheck source=../../lib/lease.sh
 . "$tests/lib/lease.sh"
-# shellcheck source=../../lib/lasting.sh
-. "$tests/lib/lasting.sh"
+# shellcheck source=../../lib/lockfile.sh
+. "$tests/lib/lockfile.sh"
 
 "start_${STORE:-zookeeper}"
 start_proxy link

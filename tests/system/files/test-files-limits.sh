@@ -1,5 +1,5 @@
 #!/bin/bash
-# What one user may wait for in directories of lock files that outlive close (style = file), while the servers do not answer: so many
+# What one user may wait for in directories of lock files (style = file), while the servers do not answer: so many
 # calls wait, and any further one is refused, whatever it is; other users are not. What is refused has done nothing, and what
 # waited goes on.
 #

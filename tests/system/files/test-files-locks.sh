@@ -8,8 +8,8 @@
 . "$(dirname "$0")/../../functions.sh"
 # shellcheck source=../../lib/kept.sh
 . "$tests/lib/kept.sh"
-# shellcheck source=../../lib/lasting.sh
-. "$tests/lib/lasting.sh"
+# shellcheck source=../../lib/lockfile.sh
+. "$tests/lib/lockfile.sh"
 requires command -v jq
 requires command -v nq
 

@@ -5,8 +5,8 @@
 # From the environment: STORE, zookeeper (unless given) or etcd.
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
-# shellcheck source=../../lib/lasting.sh
-. "$tests/lib/lasting.sh"
+# shellcheck source=../../lib/lockfile.sh
+. "$tests/lib/lockfile.sh"
 
 start_plain_hosts
 

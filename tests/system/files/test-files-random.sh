@@ -1,5 +1,5 @@
 #!/bin/bash
-# Lock files that outlive close (style = file): programs on three hosts make and remove the same names by calls drawn at random, while
+# Lock files (style = file): programs on three hosts make and remove the same names by calls drawn at random, while
 # daemons are killed, links are cut for a moment or for longer than a session lives, and answers come too late. No two have a name at a
 # time, each call ends as it may, and in the end nothing is left but names whose removal is in doubt.
 #
@@ -8,8 +8,8 @@
 . "$(dirname "$0")/../../functions.sh"
 # shellcheck source=../../lib/kept.sh
 . "$tests/lib/kept.sh"
-# shellcheck source=../../lib/lasting.sh
-. "$tests/lib/lasting.sh"
+# shellcheck source=../../lib/lockfile.sh
+. "$tests/lib/lockfile.sh"
 
 "start_${STORE:-zookeeper}"
 [ "${STORE:-zookeeper}" = zookeeper ] && server=zk || server=$STORE

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Lock files that outlive close (style = file) lose nothing when the daemon is killed or another one goes on in its place: names,
+# Lock files (style = file) lose nothing when the daemon is killed or another one goes on in its place: names,
 # contents, links, times and open files stay, and stay this host's. A call that was under way returns once, and what it says is
 # true on both hosts.
 #
@@ -8,8 +8,8 @@
 . "$(dirname "$0")/../../functions.sh"
 # shellcheck source=../../lib/kept.sh
 . "$tests/lib/kept.sh"
-# shellcheck source=../../lib/lasting.sh
-. "$tests/lib/lasting.sh"
+# shellcheck source=../../lib/lockfile.sh
+. "$tests/lib/lockfile.sh"
 
 start_two_hosts
 

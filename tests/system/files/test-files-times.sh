@@ -4,8 +4,8 @@
 # From the environment: STORE, zookeeper (unless given) or etcd.
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
-# shellcheck source=../../lib/lasting.sh
-. "$tests/lib/lasting.sh"
+# shellcheck source=../../lib/lockfile.sh
+. "$tests/lib/lockfile.sh"
 
 start_plain_hosts
 expect_equal "what is wrong" "" "$(timeout "$deadline" "$python" "$tests/system/files/files_times.py" "$dir/A/files" "$dir/B/files" 2>&1)"

@@ -5,8 +5,8 @@
 # From the environment: STORE, zookeeper or etcd (unless given, both); ROUNDS, how often each call is made.
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
-# shellcheck source=../../lib/lasting.sh
-. "$tests/lib/lasting.sh"
+# shellcheck source=../../lib/lockfile.sh
+. "$tests/lib/lockfile.sh"
 
 requires test "$UID" -eq 0
 for STORE in ${STORE:-zookeeper etcd}; do

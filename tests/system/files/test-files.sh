@@ -1,12 +1,12 @@
 #!/bin/bash
-# Lock files that outlive close (style = file), between two hosts, by their calls: what one makes is there for the other one,
+# Lock files (style = file), between two hosts, by their calls: what one makes is there for the other one,
 # with its content, and cannot be made again; it stays when it is closed, and goes when it is removed, or with its host.
 #
 # From the environment: STORE, zookeeper (unless given) or etcd.
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
-# shellcheck source=../../lib/lasting.sh
-. "$tests/lib/lasting.sh"
+# shellcheck source=../../lib/lockfile.sh
+. "$tests/lib/lockfile.sh"
 
 "start_${STORE:-zookeeper}"
 files_config files

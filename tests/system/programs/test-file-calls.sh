@@ -1,5 +1,5 @@
 #!/bin/bash
-# The calls that make, look at and take away lock files that outlive close have the results that they have on a tmpfs that follows no symbolic
+# The calls that make, look at and take away lock files have the results that they have on a tmpfs that follows no symbolic
 # links either, on one host and on two in turn, each with the same errno; what is different is in file_calls.py, with the reasons.
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"

@@ -6,8 +6,8 @@
 # From the environment: STORES, some of "zookeeper etcd".
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
-# shellcheck source=../../lib/lasting.sh
-. "$tests/lib/lasting.sh"
+# shellcheck source=../../lib/lockfile.sh
+. "$tests/lib/lockfile.sh"
 
 requires "$python" -c 'import sqlite3'
 requires command -v git

@@ -298,7 +298,7 @@ wait_until "$deadline" known_again
 has A "$flooder" "names=0" || ! grep -q "^uid=$flooder " "$dir/A/.dlockfs/users"
 release held
 
-# Names that outlive close: each counts until it is taken away, whichever call made it; what is refused is not at the servers.
+# Lock files: each counts until it is taken away, whichever call made it; what is refused is not at the servers.
 # made NUMBER CALL: what so many of these calls say, counted.
 made() {
     as "$flooder" "$python" - "$dir/A/files" "$@" <<'END'

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock files that outlive close: they exist for all hosts or for none, and who loses one is told.
+ * Lock files: they exist for all hosts or for none, and who loses one is told.
  */
 #include "lockfile/alteration.h"
 #include "lockfile_fixture.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files that outlive close, in stores/local/files.c: alterations of all or nothing, who sees what,
+ * Lock files, in stores/local/files.c: alterations of all or nothing, who sees what,
  * and that a session takes its files with it.
  */
 #include <errno.h>

@@ -128,7 +128,7 @@ static void on_changed(struct store_change *change, int error)
 {
 }
 
-/* Something is done with a file that outlives close. */
+/* Something is done with a lock file. */
 static void alter_file(struct fixture *fixture, struct prng *prng)
 {
 	static struct store_change change = {on_changed};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock files that outlive close in the etcd store: their keys beside those of locks and of other
+ * Lock files in the etcd store: their keys beside those of locks and of other
  * clients, the order of requests, those that are delivered late, and leases.
  */
 #include "etcd_fixture.h"

@@ -153,11 +153,11 @@ static size_t count(const char *path)
 	return count_keys(child(path, "")) + count_keys(prefix);
 }
 
-static uint64_t make_file(const char *path, bool lasting)
+static uint64_t make_file(const char *path, bool lockfile)
 {
 	struct etcd_key key;
 	char option[32];
-	const char *lease = lasting ? "0" : grant_lease("60");
+	const char *lease = lockfile ? "0" : grant_lease("60");
 
 	assert_true(etcd_key_of_file(&key, top, path));
 	snprintf(option, sizeof(option), "--lease=%s", lease);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a store is asked about claims of any session, as people do, and about lock files that
- * outlive close. Those that are not named send_... wait for the answer, and return its error.
+ * What a store is asked about claims of any session, as people do, and about lock files. Those that
+ * are not named send_... wait for the answer, and return its error.
  */
 #ifndef DLOCKFS_STORE_ASKER_H
 #define DLOCKFS_STORE_ASKER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock files that outlive close, in a store: what makes and removes them, all steps or none, who
+ * Lock files, in a store: what makes and removes them, all steps or none, who
  * sees what, and what is left of them when a connection is cut or a session ends.
  */
 #include <time.h>

@@ -52,7 +52,7 @@ struct backend {
 	size_t (*count)(const char *path);
 	/* Something of another client at the path of a file (claim/file_path.h), whose directory is
 	 * there: with a session, which is returned, or for good, and 0. */
-	uint64_t (*make_file)(const char *path, bool lasting);
+	uint64_t (*make_file)(const char *path, bool lockfile);
 };
 
 extern const struct backend backend_zookeeper, backend_etcd;

@@ -70,16 +70,16 @@ static size_t count(const char *path)
 	return number;
 }
 
-static uint64_t make_file(const char *path, bool lasting)
+static uint64_t make_file(const char *path, bool lockfile)
 {
 	char *file = znode_path_encode(top, path);
 
 	assert_non_null(file);
 	assert_int_equal(zoo_create(raw, file, "", 0, &ZOO_OPEN_ACL_UNSAFE,
-				    lasting ? 0 : ZOO_EPHEMERAL, NULL, 0),
+				    lockfile ? 0 : ZOO_EPHEMERAL, NULL, 0),
 			 ZOK);
 	free(file);
-	return lasting ? 0 : (uint64_t)zoo_client_id(raw)->client_id;
+	return lockfile ? 0 : (uint64_t)zoo_client_id(raw)->client_id;
 }
 
 const struct backend backend_zookeeper = {

@@ -3,8 +3,8 @@
 # server's own removal of containers; what is in use stays, and so do directories of lock files, and znodes that somebody else made.
 # shellcheck source=../../../functions.sh
 . "$(dirname "$0")/../../../functions.sh"
-# shellcheck source=../../../lib/lasting.sh
-. "$tests/lib/lasting.sh"
+# shellcheck source=../../../lib/lockfile.sh
+. "$tests/lib/lockfile.sh"
 
 zookeeper_options=(-Dznode.container.checkIntervalMs=100000000)
 start_zookeeper

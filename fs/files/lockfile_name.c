@@ -2,7 +2,7 @@
  *
  * Loop thread only.
  */
-#include "files/lasting_name.h"
+#include "files/lockfile_name.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@
 #include "kernel/process_start.h"
 #include "kernel/signal_round.h"
 
-int lasting_prepare(struct filesystem *filesystem, struct inode *directory, const char *name,
-		    mode_t mode, uid_t uid, gid_t gid, size_t text_bytes, struct inode **ret)
+int lockfile_prepare(struct filesystem *filesystem, struct inode *directory, const char *name,
+		     mode_t mode, uid_t uid, gid_t gid, size_t text_bytes, struct inode **ret)
 {
 	size_t shares = inode_name_shares(directory, name) + user_shares_of_text(text_bytes);
 	struct inode *inode;
@@ -32,12 +32,12 @@ int lasting_prepare(struct filesystem *filesystem, struct inode *directory, cons
 	inode_set_idle(filesystem, directory);
 	int error = user_check(filesystem, uid, USER_NAMES, shares);
 	if (error == 0)
-		error = inode_create(filesystem, directory, name, mode & LASTING_MODE_BITS, uid,
+		error = inode_create(filesystem, directory, name, mode & LOCKFILE_MODE_BITS, uid,
 				     gid, &inode);
 	if (error != 0)
 		return error;
 	inode->keeps_files = false;
-	error = lasting_create(inode, directory);
+	error = lockfile_create(inode, directory);
 	if (error != 0) {
 		inode_detach(filesystem, inode);
 		return error;
@@ -46,40 +46,40 @@ int lasting_prepare(struct filesystem *filesystem, struct inode *directory, cons
 	return 0;
 }
 
-int lasting_appear(struct filesystem *filesystem, struct inode *directory, struct inode *inode,
-		   bool is_ours)
+int lockfile_appear(struct filesystem *filesystem, struct inode *directory, struct inode *inode,
+		    bool is_ours)
 {
 	struct inode *former = inode_child(directory, inode->name);
 
 	if (former != NULL)
-		lasting_forget(filesystem, former);
-	inode->lasting->is_ours = is_ours;
-	inode->lasting->is_linking = false;
+		lockfile_forget(filesystem, former);
+	inode->lockfile->is_ours = is_ours;
+	inode->lockfile->is_linking = false;
 	int error = inode_attach(directory, inode);
 	if (error == 0)
 		inode_set_idle(filesystem, inode);
 	return error;
 }
 
-int lasting_know(struct filesystem *filesystem, struct inode *directory, const char *name,
-		 const struct lasting_facts *facts, bool is_ours, uid_t uid, struct inode **ret)
+int lockfile_know(struct filesystem *filesystem, struct inode *directory, const char *name,
+		  const struct lockfile_facts *facts, bool is_ours, uid_t uid, struct inode **ret)
 {
 	struct inode *inode = inode_child(directory, name);
 	int error;
 
-	if (inode != NULL && lasting_is_same(inode, facts)) {
-		inode->lasting->is_ours = is_ours;
+	if (inode != NULL && lockfile_is_same(inode, facts)) {
+		inode->lockfile->is_ours = is_ours;
 		inode_set_idle(filesystem, inode);
 		*ret = inode;
-		return lasting_late(inode) == NULL ? lasting_update(inode, facts) : 0;
+		return lockfile_late(inode) == NULL ? lockfile_update(inode, facts) : 0;
 	}
-	error = lasting_prepare(filesystem, directory, name, facts->mode, uid, facts->gid,
-				facts->text_bytes, &inode);
+	error = lockfile_prepare(filesystem, directory, name, facts->mode, uid, facts->gid,
+				 facts->text_bytes, &inode);
 	if (error != 0)
 		return error;
-	error = lasting_update(inode, facts);
+	error = lockfile_update(inode, facts);
 	if (error == 0)
-		error = lasting_appear(filesystem, directory, inode, is_ours);
+		error = lockfile_appear(filesystem, directory, inode, is_ours);
 	if (error != 0)
 		inode_detach(filesystem, inode);
 	else
@@ -103,7 +103,7 @@ static bool wants_maker(const struct inode *inode)
 	       policy.file_owner == FILE_OWNER_PROCESS;
 }
 
-/* The end of the process is to be told: lasting_next_abandoned(). */
+/* The end of the process is to be told: lockfile_next_abandoned(). */
 static void watch_maker(struct inode *inode)
 {
 	const struct filesystem *filesystem = inode->shard->filesystem;
@@ -111,93 +111,93 @@ static void watch_maker(struct inode *inode)
 
 	if (config_policy(filesystem->config, inode->path).file_owner != FILE_OWNER_PROCESS)
 		return;
-	if (epoll_ctl(filesystem->makers, EPOLL_CTL_ADD, inode->lasting->maker_fd, &event) < 0 &&
+	if (epoll_ctl(filesystem->makers, EPOLL_CTL_ADD, inode->lockfile->maker_fd, &event) < 0 &&
 	    may_log(inode))
 		log_lock_error(inode->path, "the end of process %d will not be seen: %m",
-			       (int)inode->lasting->maker);
+			       (int)inode->lockfile->maker);
 }
 
-void lasting_note_maker(struct inode *inode, pid_t thread)
+void lockfile_note_maker(struct inode *inode, pid_t thread)
 {
-	struct lasting *lasting = inode->lasting;
+	struct lockfile *lockfile = inode->lockfile;
 
-	lasting->maker = claim_text_process(thread);
-	claim_text_command(lasting->maker, lasting->command);
+	lockfile->maker = claim_text_process(thread);
+	claim_text_command(lockfile->maker, lockfile->command);
 	if (!wants_maker(inode))
 		return;
-	lasting->maker_fd = lasting->maker != 0 ? pidfd_open(lasting->maker, 0) : -1;
-	if (lasting->maker_fd >= 0) {
-		lasting->maker_start = process_start(lasting->maker);
+	lockfile->maker_fd = lockfile->maker != 0 ? pidfd_open(lockfile->maker, 0) : -1;
+	if (lockfile->maker_fd >= 0) {
+		lockfile->maker_start = process_start(lockfile->maker);
 		watch_maker(inode);
 	} else if (may_log(inode)) {
 		log_lock_warning(
-			inode->path, "process %d cannot be watched: %s", (int)lasting->maker,
-			lasting->maker != 0 ? strerror(errno) : "it is in another pid namespace");
+			inode->path, "process %d cannot be watched: %s", (int)lockfile->maker,
+			lockfile->maker != 0 ? strerror(errno) : "it is in another pid namespace");
 	}
 }
 
-void lasting_copy_maker(struct inode *inode, const struct inode *from)
+void lockfile_copy_maker(struct inode *inode, const struct inode *from)
 {
-	struct lasting *lasting = inode->lasting;
+	struct lockfile *lockfile = inode->lockfile;
 
-	lasting->maker = from->lasting->maker;
-	lasting->maker_start = from->lasting->maker_start;
-	memcpy(lasting->command, from->lasting->command, sizeof(lasting->command));
-	if (from->lasting->maker_fd < 0)
+	lockfile->maker = from->lockfile->maker;
+	lockfile->maker_start = from->lockfile->maker_start;
+	memcpy(lockfile->command, from->lockfile->command, sizeof(lockfile->command));
+	if (from->lockfile->maker_fd < 0)
 		return;
-	lasting->maker_fd = fcntl(from->lasting->maker_fd, F_DUPFD_CLOEXEC, 0);
-	if (lasting->maker_fd >= 0)
+	lockfile->maker_fd = fcntl(from->lockfile->maker_fd, F_DUPFD_CLOEXEC, 0);
+	if (lockfile->maker_fd >= 0)
 		watch_maker(inode);
 	else if (may_log(inode))
 		log_lock_error(inode->path, "process %d cannot be watched: %m",
-			       (int)lasting->maker);
+			       (int)lockfile->maker);
 }
 
-void lasting_reopen_maker(struct inode *inode)
+void lockfile_reopen_maker(struct inode *inode)
 {
-	struct lasting *lasting = inode->lasting;
+	struct lockfile *lockfile = inode->lockfile;
 
-	if (!lasting->is_ours || lasting->maker_start == 0 || !wants_maker(inode))
+	if (!lockfile->is_ours || lockfile->maker_start == 0 || !wants_maker(inode))
 		return;
-	lasting->maker_fd = process_open(lasting->maker, lasting->maker_start);
-	if (lasting->maker_fd >= 0)
+	lockfile->maker_fd = process_open(lockfile->maker, lockfile->maker_start);
+	if (lockfile->maker_fd >= 0)
 		watch_maker(inode);
 	else if (errno != ESRCH)
 		log_lock_error(inode->path, "process %d cannot be watched: %m",
-			       (int)lasting->maker);
+			       (int)lockfile->maker);
 	else if (config_policy(inode->shard->filesystem->config, inode->path).file_owner ==
 		 FILE_OWNER_PROCESS)
-		lasting->maker_ended = true;
+		lockfile->maker_ended = true;
 }
 
-struct inode *lasting_next_abandoned(const struct filesystem *filesystem)
+struct inode *lockfile_next_abandoned(const struct filesystem *filesystem)
 {
 	struct epoll_event event;
 
 	while (epoll_wait(filesystem->makers, &event, 1, 0) == 1) {
 		struct inode *inode = inode_find(&filesystem->inodes, event.data.u64);
-		if (inode == NULL || inode->lasting == NULL || inode->lasting->maker_fd < 0)
+		if (inode == NULL || inode->lockfile == NULL || inode->lockfile->maker_fd < 0)
 			continue;
-		close(inode->lasting->maker_fd);
-		inode->lasting->maker_fd = -1;
-		if (inode->lasting->is_ours && inode->parent != NULL)
+		close(inode->lockfile->maker_fd);
+		inode->lockfile->maker_fd = -1;
+		if (inode->lockfile->is_ours && inode->parent != NULL)
 			return inode;
 	}
 	return NULL;
 }
 
-void lasting_forget(struct filesystem *filesystem, struct inode *inode)
+void lockfile_forget(struct filesystem *filesystem, struct inode *inode)
 {
 	struct inode *child, *next;
 
 	HASH_ITER (by_name, inode->children, child, next) {
-		lasting_forget(filesystem, child);
+		lockfile_forget(filesystem, child);
 	}
-	inode->lasting->is_ours = false;
+	inode->lockfile->is_ours = false;
 	inode_detach(filesystem, inode);
 }
 
-struct inode *lasting_find(const struct filesystem *filesystem, const char *path)
+struct inode *lockfile_find(const struct filesystem *filesystem, const char *path)
 {
 	struct inode *inode = filesystem->inodes.root;
 	char *copy = strdup(path), *rest = copy, *name;
@@ -205,28 +205,28 @@ struct inode *lasting_find(const struct filesystem *filesystem, const char *path
 	while (inode != NULL && (name = strsep(&rest, "/")) != NULL)
 		inode = inode_child(inode, name);
 	free(copy);
-	return copy != NULL && inode != NULL && inode->lasting != NULL ? inode : NULL;
+	return copy != NULL && inode != NULL && inode->lockfile != NULL ? inode : NULL;
 }
 
-int lasting_revoke(const struct inode *inode, const char *who)
+int lockfile_revoke(const struct inode *inode, const char *who)
 {
-	const struct lasting *lasting = inode->lasting;
+	const struct lockfile *lockfile = inode->lockfile;
 	const struct config *config = inode->shard->filesystem->config;
 	int signal = (int)config_policy(config, inode->path).on_revoke;
 
 	if (signal == 0)
 		return -EOPNOTSUPP;
-	if (lasting->maker_fd < 0)
+	if (lockfile->maker_fd < 0)
 		return -ESRCH;
 	struct signal_round round = signal_round_begin(inode->shard->filesystem->board);
-	int result =
-		signal_round_send(&round, lasting->maker_fd, lasting->maker, inode->maker, signal);
+	int result = signal_round_send(&round, lockfile->maker_fd, lockfile->maker, inode->maker,
+				       signal);
 	signal_round_end(&round);
 	if (result < 0)
 		return result;
 	if (may_log(inode))
 		log_lock_warning(inode->path, "%s asks for the lock file, sent SIG%s to process %d",
-				 who, sigabbrev_np(signal), (int)lasting->maker);
+				 who, sigabbrev_np(signal), (int)lockfile->maker);
 	return 0;
 }
 
@@ -238,28 +238,28 @@ static void note_gone(struct inode *inode, enum lockfile_end why)
 	HASH_ITER (by_name, inode->children, child, next) {
 		note_gone(child, why);
 	}
-	if (!inode->lasting->is_ours)
+	if (!inode->lockfile->is_ours)
 		return;
 	if (why == LOCKFILE_LOST) {
 		log_lock_error(inode->path, "lock file lost with the session, of process %d (%s)",
-			       (int)inode->lasting->maker, inode->lasting->command);
+			       (int)inode->lockfile->maker, inode->lockfile->command);
 		telling_lose_file(inode);
 	} else {
 		if (may_log(inode))
 			log_lock_error(inode->path,
 				       "lock file taken away, or replaced, by another host");
-		inode->lasting->is_taken = true;
+		inode->lockfile->is_taken = true;
 	}
 }
 
-void lasting_gone(struct filesystem *filesystem, const char *path, enum lockfile_end why)
+void lockfile_gone(struct filesystem *filesystem, const char *path, enum lockfile_end why)
 {
 	char *plain = file_path_plain(path);
-	struct inode *inode = plain != NULL ? lasting_find(filesystem, plain) : NULL;
+	struct inode *inode = plain != NULL ? lockfile_find(filesystem, plain) : NULL;
 
 	free(plain);
-	if (inode == NULL || !inode->lasting->is_ours)
+	if (inode == NULL || !inode->lockfile->is_ours)
 		return;
 	note_gone(inode, why);
-	lasting_forget(filesystem, inode);
+	lockfile_forget(filesystem, inode);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Content and attributes of lasting names: read from the store each time, as any host may change
+ * Content and attributes of lock files: read from the store each time, as any host may change
  * them, and changed there, by version, before the answer. What has no name any more is this host's
  * alone. None of these requests comes with a directory locked. Loop thread only.
  */
@@ -13,13 +13,13 @@
 #include "files/filesystem.h"
 #include "files/handle_end.h"
 #include "files/kept_request.h"
-#include "files/lasting_name.h"
+#include "files/lockfile_name.h"
 #include "files/user.h"
 #include "kernel/nosymfollow.h"
 #include "ops/asking.h"
-#include "ops/lasting_content.h"
-#include "ops/lasting_ops.h"
 #include "ops/late.h"
+#include "ops/lockfile_content.h"
+#include "ops/lockfile_ops.h"
 #include "ops/writes.h"
 
 /* A request about the content or the attributes of an inode, which is the `node` of the asking. */
@@ -52,7 +52,7 @@ static bool has_name(const struct inode *inode)
  * still there. */
 static bool is_known(const struct inode *inode)
 {
-	return !has_name(inode) || (late_of(inode) != NULL && lasting_stands(inode));
+	return !has_name(inode) || (late_of(inode) != NULL && lockfile_stands(inode));
 }
 
 /* Whether the caller has found the inode by a name that may be gone. */
@@ -126,9 +126,9 @@ static void got_attr(struct asking *asking)
 	asking_reply_attr(asking, inode);
 }
 
-void lasting_getattr(fuse_req_t req, struct inode *inode)
+void lockfile_getattr(fuse_req_t req, struct inode *inode)
 {
-	if (lasting_resume_opening(req, inode) || refuse_stale(req, inode))
+	if (lockfile_resume_opening(req, inode) || refuse_stale(req, inode))
 		return;
 	if (late_has_no_time(inode) && late_holds_text(req, inode))
 		return;
@@ -140,7 +140,7 @@ void lasting_getattr(fuse_req_t req, struct inode *inode)
 	}
 	struct use *use = begin(req, 0, inode, got_attr);
 	if (use != NULL)
-		asking_read(&use->asking, inode->lasting->path);
+		asking_read(&use->asking, inode->lockfile->path);
 }
 
 static void got_text(struct asking *asking)
@@ -159,7 +159,7 @@ static void got_text(struct asking *asking)
 	asking_free(asking);
 }
 
-void lasting_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset)
+void lockfile_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset)
 {
 	if (is_known(inode)) {
 		reply_text(req, inode, size, offset);
@@ -170,7 +170,7 @@ void lasting_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset
 		return;
 	use->size = size;
 	use->offset = offset;
-	asking_read(&use->asking, inode->lasting->path);
+	asking_read(&use->asking, inode->lockfile->path);
 }
 
 /* Where the kernel follows links, one that another host has made does not lead away either. */
@@ -199,7 +199,7 @@ static void got_target(struct asking *asking)
 }
 
 /* The kernel looked the name up just now, and got the whole text then. */
-void lasting_readlink(fuse_req_t req, struct inode *inode)
+void lockfile_readlink(fuse_req_t req, struct inode *inode)
 {
 	if (!S_ISLNK(inode->mode)) {
 		fuse_reply_err(req, EINVAL);
@@ -213,7 +213,7 @@ void lasting_readlink(fuse_req_t req, struct inode *inode)
 	}
 	struct use *use = begin(req, 0, inode, got_target);
 	if (use != NULL)
-		asking_read(&use->asking, inode->lasting->path);
+		asking_read(&use->asking, inode->lockfile->path);
 }
 
 /* WRITE, SETATTR */
@@ -224,7 +224,7 @@ static int change_text(struct use *use, struct inode *inode)
 
 	if (written->appends)
 		use->written.offset = (off_t)inode->text.count;
-	inode->lasting->dates = false;
+	inode->lockfile->dates = false;
 	return inode_write(inode, written->data, written->size, written->offset, use->asking.uid);
 }
 
@@ -233,21 +233,21 @@ static int change_attr(const struct use *use, struct inode *inode)
 	const struct stat *attr = &use->attr;
 	int to_set = use->to_set, error = 0;
 
-	inode->lasting->dates = true;
+	inode->lockfile->dates = true;
 	if (to_set & FUSE_SET_ATTR_SIZE) {
 		error = inode_resize(inode, attr->st_size, use->asking.uid);
-		inode->lasting->dates = false;
+		inode->lockfile->dates = false;
 	}
 	if (to_set & FUSE_SET_ATTR_MODE)
 		inode->mode = (inode->mode & S_IFMT) |
-			      (attr->st_mode & ~(mode_t)S_IFMT & LASTING_MODE_BITS);
+			      (attr->st_mode & ~(mode_t)S_IFMT & LOCKFILE_MODE_BITS);
 	if (to_set & FUSE_SET_ATTR_UID)
 		inode->uid = attr->st_uid;
 	if (to_set & FUSE_SET_ATTR_GID)
 		inode->gid = attr->st_gid;
 	if (to_set & FUSE_SET_ATTR_MTIME) {
-		inode->lasting->dates = (to_set & FUSE_SET_ATTR_MTIME_NOW) == 0;
-		inode->mtime = inode->lasting->dates ? attr->st_mtim : inode_time();
+		inode->lockfile->dates = (to_set & FUSE_SET_ATTR_MTIME_NOW) == 0;
+		inode->mtime = inode->lockfile->dates ? attr->st_mtim : inode_time();
 	}
 	/* What is set to now becomes the time by the clock that the store has, as mtime does; by
 	 * itself, that of this host. */
@@ -362,7 +362,7 @@ static void changed(struct asking *asking)
 	} else if ((asking->alter_error == -ESTALE || asking->alter_error == -ENOENT) &&
 		   asking->tries++ < ASKING_TRIES_MAX) {
 		asking->done = got_old;
-		asking_read(asking, inode->lasting->path);
+		asking_read(asking, inode->lockfile->path);
 	} else if (asking->alter_error != 0) {
 		/* What it is now the next request finds out. */
 		asking_reply(asking, asking->alter_error == -EMSGSIZE ? EFBIG : EIO);
@@ -385,7 +385,7 @@ static void begin_change(struct asking *asking, struct inode *inode)
 		return;
 	}
 	asking->done = got_old;
-	asking_read(asking, inode->lasting->path);
+	asking_read(asking, inode->lockfile->path);
 }
 
 /* Whether a text may be so long, as far as is known: another host's may be longer by now. */
@@ -397,8 +397,8 @@ static bool may_hold(const struct inode *inode, off_t offset, size_t size)
 	       (end <= (off_t)inode->text.count || end <= text_limit(inode));
 }
 
-void lasting_write(fuse_req_t req, struct inode *inode, const char *data, size_t size, off_t offset,
-		   bool append)
+void lockfile_write(fuse_req_t req, struct inode *inode, const char *data, size_t size,
+		    off_t offset, bool append)
 {
 	if (append)
 		offset = (off_t)inode->text.count;
@@ -417,7 +417,7 @@ void lasting_write(fuse_req_t req, struct inode *inode, const char *data, size_t
 	begin_change(&use->asking, inode);
 }
 
-void lasting_setattr(fuse_req_t req, struct inode *inode, const struct stat *attr, int to_set)
+void lockfile_setattr(fuse_req_t req, struct inode *inode, const struct stat *attr, int to_set)
 {
 	if ((to_set & FUSE_SET_ATTR_SIZE) != 0 && S_ISDIR(inode->mode)) {
 		fuse_reply_err(req, EISDIR);
@@ -437,7 +437,7 @@ void lasting_setattr(fuse_req_t req, struct inode *inode, const struct stat *att
 	begin_change(&use->asking, inode);
 }
 
-void lasting_open_cut(fuse_req_t req, struct inode *inode, const struct fuse_file_info *info)
+void lockfile_open_cut(fuse_req_t req, struct inode *inode, const struct fuse_file_info *info)
 {
 	if (late_holds_text(req, inode) || writes_hold(req))
 		return;
@@ -467,7 +467,7 @@ static void found(struct asking *asking)
 
 /* Of this host's names all that the content has must stand; of another host's, this one. A name
  * that this host took away itself needs not to. */
-void lasting_fsync(fuse_req_t req, struct inode *inode)
+void lockfile_fsync(fuse_req_t req, struct inode *inode)
 {
 	struct store_step steps[STORE_STEPS_MAX];
 	const struct inode *link = inode;
@@ -476,28 +476,28 @@ void lasting_fsync(fuse_req_t req, struct inode *inode)
 
 	do {
 		is_named |= has_name(link);
-		is_taken |= link->lasting->is_taken;
-		link = link->lasting->next;
+		is_taken |= link->lockfile->is_taken;
+		link = link->lockfile->next;
 	} while (link != inode);
 	if (!is_named) {
 		fuse_reply_err(req, is_taken ? EIO : 0);
 		return;
 	}
-	bool is_foreign = has_name(inode) && !inode->lasting->is_ours;
+	bool is_foreign = has_name(inode) && !inode->lockfile->is_ours;
 	struct use *use = begin(req, 0, inode, is_foreign ? found : checked);
 	if (use == NULL)
 		return;
 	struct asking *asking = &use->asking;
 	if (is_foreign) {
 		asking_alter(asking, NULL, 0);
-		asking_read(asking, inode->lasting->path);
+		asking_read(asking, inode->lockfile->path);
 		return;
 	}
 	do {
 		if (link->parent != NULL && count < STORE_STEPS_MAX)
 			steps[count++] = (struct store_step){.kind = STEP_CHECK,
-							     .path = link->lasting->path};
-		link = link->lasting->next;
+							     .path = link->lockfile->path};
+		link = link->lockfile->next;
 	} while (link != inode);
 	asking_alter(asking, steps, count);
 }

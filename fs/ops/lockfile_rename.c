@@ -22,10 +22,10 @@
 #include <string.h>
 
 #include "files/filesystem.h"
-#include "files/lasting_name.h"
+#include "files/lockfile_name.h"
 #include "ops/asking.h"
-#include "ops/lasting_ops.h"
 #include "ops/late.h"
+#include "ops/lockfile_ops.h"
 #include "ops/writes.h"
 
 /* So many names may be in a directory that is renamed: each is made and removed in one transaction
@@ -66,7 +66,7 @@ static struct inode *new_parent_of(const struct asking *asking)
 /* Whether what is replaced has other names, which are told. */
 static bool has_links(const struct inode *target)
 {
-	return lasting_is_ours(target) && lasting_links(target) > 1;
+	return lockfile_is_ours(target) && lockfile_links(target) > 1;
 }
 
 static void drop_moved(struct asking *asking)
@@ -94,20 +94,20 @@ static int move_names(const struct asking *asking, struct inode *source, struct 
 	for (size_t i = 0; i < renaming->moved_count; i++) {
 		const struct inode *moved = renaming->moved[i];
 		const struct inode *child = inode_child(source, moved->name);
-		char *text = child != NULL ? lasting_format(moved, lasting_links(child)) : NULL;
+		char *text = child != NULL ? lockfile_format(moved, lockfile_links(child)) : NULL;
 		if (text == NULL) {
-			lasting_free_texts(steps, count);
+			lockfile_free_texts(steps, count);
 			return -ENOMEM;
 		}
 		steps[count++] = (struct store_step){.kind = STEP_MAKE,
-						     .path = moved->lasting->path,
+						     .path = moved->lockfile->path,
 						     .text = text,
 						     .version = STORE_ANY_VERSION};
 		steps[count++] = (struct store_step){.kind = STEP_REMOVE,
-						     .path = child->lasting->path,
-						     .version = child->lasting->is_ours
+						     .path = child->lockfile->path,
+						     .version = child->lockfile->is_ours
 									? STORE_ANY_VERSION
-									: child->lasting->version};
+									: child->lockfile->version};
 	}
 	return count;
 }
@@ -121,26 +121,26 @@ static void ask_to_rename(struct asking *asking, struct inode *source)
 	bool replaces = target != NULL || renaming->replaces;
 	struct store_step steps[STORE_STEPS_MAX] = {
 		{.kind = STEP_REMOVE,
-		 .path = source->lasting->path,
+		 .path = source->lockfile->path,
 		 .version =
-			 source->lasting->is_ours ? STORE_ANY_VERSION : source->lasting->version},
+			 source->lockfile->is_ours ? STORE_ANY_VERSION : source->lockfile->version},
 	};
 	int count = 0;
 
 	asking->done = renamed;
-	asking->made->lasting->is_moved = renaming->moved_count > 0;
+	asking->made->lockfile->is_moved = renaming->moved_count > 0;
 	inode_mark(asking->made);
 	if (has_links(target))
-		count = lasting_renumber(target, target, lasting_links(target) - 1, steps + 1);
+		count = lockfile_renumber(target, target, lockfile_links(target) - 1, steps + 1);
 	else
 		count = move_names(asking, source, steps + 1);
 	if (count < 0) {
 		fail(asking, ENOMEM);
 		return;
 	}
-	lasting_ask_to_make(asking, replaces ? STEP_TAKE : STEP_MAKE, lasting_links(source), steps,
-			    1 + (size_t)count);
-	lasting_free_texts(steps + 1, count);
+	lockfile_ask_to_make(asking, replaces ? STEP_TAKE : STEP_MAKE, lockfile_links(source),
+			     steps, 1 + (size_t)count);
+	lockfile_free_texts(steps + 1, count);
 }
 
 /* The old name, another host's, had been changed: its content goes on as it is now. */
@@ -149,10 +149,10 @@ static void found_source(struct asking *asking)
 	struct inode *source = source_of(asking);
 	int error = source != NULL ? asking->read_error : -ENOENT;
 
-	if (error == 0 && !lasting_is_same(source, &asking->facts))
+	if (error == 0 && !lockfile_is_same(source, &asking->facts))
 		error = -ENOENT;
 	if (error == 0)
-		error = lasting_update(source, &asking->facts);
+		error = lockfile_update(source, &asking->facts);
 	if (error == 0)
 		error = text_set(asking->made, source->text.bytes, source->text.count,
 				 asking->made->maker);
@@ -176,7 +176,7 @@ static void appear_moved(struct asking *asking)
 	for (size_t i = 0; i < renaming->moved_count; i++) {
 		struct inode *moved = renaming->moved[i];
 		if (asking->resumed ||
-		    lasting_appear(asking->filesystem, asking->made, moved, true) != 0)
+		    lockfile_appear(asking->filesystem, asking->made, moved, true) != 0)
 			inode_detach(asking->filesystem, moved);
 	}
 	renaming->moved_count = 0;
@@ -186,7 +186,7 @@ static void appear_moved(struct asking *asking)
 static void conclude(struct asking *asking, struct inode *source)
 {
 	struct inode *parent = new_parent_of(asking);
-	int error = lasting_appear_made(asking, parent);
+	int error = lockfile_appear_made(asking, parent);
 
 	if (error == 0)
 		appear_moved(asking);
@@ -194,7 +194,7 @@ static void conclude(struct asking *asking, struct inode *source)
 		drop_moved(asking);
 	if (error == 0 && source != NULL) {
 		late_touch(source->parent, asking->uid);
-		lasting_forget(asking->filesystem, source);
+		lockfile_forget(asking->filesystem, source);
 	}
 	asking_reply(asking, error == 0 ? 0 : asking_errno(error));
 }
@@ -207,7 +207,7 @@ static void taken_back(struct asking *asking)
 	int error = asking->alter_error;
 
 	if (error != 0 && source != NULL)
-		lasting_forget(filesystem, source);
+		lockfile_forget(filesystem, source);
 	late_touch(new_parent_of(asking), asking->uid);
 	fail(asking, error == 0 ? ENOTEMPTY : asking_errno(error));
 }
@@ -216,16 +216,16 @@ static void taken_back(struct asking *asking)
  * not be done. */
 static char *format_again(struct inode *inode)
 {
-	uint64_t number = inode->lasting->number;
+	uint64_t number = inode->lockfile->number;
 
-	if (!lasting_renew_id(inode))
+	if (!lockfile_renew_id(inode))
 		return NULL;
 	if (!inode_is_directory(inode)) /* whose number the new directory keeps */
-		inode->lasting->number = number;
-	inode->lasting->is_ours = true;
-	inode->lasting->version = 0;
+		inode->lockfile->number = number;
+	inode->lockfile->is_ours = true;
+	inode->lockfile->version = 0;
 	inode_mark(inode);
-	return lasting_format(inode, lasting_links(inode));
+	return lockfile_format(inode, lockfile_links(inode));
 }
 
 /* What was renamed has its former names again. The new directory stays for what else is in it. */
@@ -241,22 +241,22 @@ static void take_back(struct asking *asking, struct inode *source)
 		struct inode *former = moved != NULL ? inode_child(source, moved->name) : source;
 		char *text = former != NULL ? format_again(former) : NULL;
 		if (text == NULL) {
-			lasting_free_texts(steps, count);
+			lockfile_free_texts(steps, count);
 			asking->alter_error = -EIO;
 			asking_skip(asking);
 			return;
 		}
 		steps[count++] = (struct store_step){.kind = STEP_MAKE,
-						     .path = former->lasting->path,
+						     .path = former->lockfile->path,
 						     .text = text,
 						     .version = STORE_ANY_VERSION};
 		if (moved != NULL)
 			steps[count++] = (struct store_step){.kind = STEP_REMOVE,
-							     .path = moved->lasting->path,
+							     .path = moved->lockfile->path,
 							     .version = STORE_ANY_VERSION};
 	}
 	asking_alter(asking, steps, (size_t)count);
-	lasting_free_texts(steps, count);
+	lockfile_free_texts(steps, count);
 }
 
 static bool is_moved(const struct asking *asking, const char *name)
@@ -295,7 +295,7 @@ static bool look_again(struct asking *asking, struct inode *source, int error)
 	if (!has_changed || source == NULL || asking->tries++ >= ASKING_TRIES_MAX)
 		return false;
 	asking->done = found_source;
-	asking_read(asking, source->lasting->path);
+	asking_read(asking, source->lockfile->path);
 	return true;
 }
 
@@ -320,9 +320,9 @@ static void renamed(struct asking *asking)
 	struct inode *source = source_of(asking);
 	int error = asking->alter_error;
 
-	if (lasting_read_again(asking))
+	if (lockfile_read_again(asking))
 		return;
-	if ((error == -EEXIST || error == -ENOENT) && lasting_is_done(asking, parent))
+	if ((error == -EEXIST || error == -ENOENT) && lockfile_is_done(asking, parent))
 		error = 0;
 	if (look_again(asking, source, error) || (error == -EEXIST && replace(asking, source)))
 		return;
@@ -334,20 +334,20 @@ static void renamed(struct asking *asking)
 	const struct inode *target =
 		parent != NULL ? inode_child(parent, asking->made->name) : NULL;
 	/* It may be another name of what is replaced that went in the same moment. */
-	if (error == -ENOENT && source != NULL && lasting_is_ours(target) &&
-	    target->lasting->is_linked && asking->tries++ < ASKING_TRIES_MAX) {
+	if (error == -ENOENT && source != NULL && lockfile_is_ours(target) &&
+	    target->lockfile->is_linked && asking->tries++ < ASKING_TRIES_MAX) {
 		ask_to_rename(asking, source);
 		return;
 	}
-	if (error == 0 && target != NULL && !target->lasting->is_ours)
-		lasting_log_inode_taken(asking, target, "replaced");
-	if (error == 0 && source != NULL && !source->lasting->is_ours)
-		lasting_log_inode_taken(asking, source, "renamed");
+	if (error == 0 && target != NULL && !target->lockfile->is_ours)
+		lockfile_log_inode_taken(asking, target, "replaced");
+	if (error == 0 && source != NULL && !source->lockfile->is_ours)
+		lockfile_log_inode_taken(asking, source, "renamed");
 	if (error != 0) {
 		fail(asking, asking_errno(error));
 	} else if (renaming->moved_count > 0) {
 		asking->done = found_moved;
-		asking_list_path(asking, asking->made->lasting->path);
+		asking_list_path(asking, asking->made->lockfile->path);
 	} else {
 		conclude(asking, source);
 	}
@@ -357,11 +357,11 @@ static void renamed(struct asking *asking)
 static int prepare_to_move(struct asking *asking, struct inode *child)
 {
 	struct renaming *renaming = renaming_of(asking);
-	int error = lasting_may_remove(asking->waiting.req, child);
+	int error = lockfile_may_remove(asking->waiting.req, child);
 
 	if (error == 0)
-		error = lasting_prepare_copy(asking->waiting.req, asking->made, child->name, child,
-					     &renaming->moved[renaming->moved_count]);
+		error = lockfile_prepare_copy(asking->waiting.req, asking->made, child->name, child,
+					      &renaming->moved[renaming->moved_count]);
 	renaming->moved_count += error == 0;
 	return error;
 }
@@ -373,8 +373,8 @@ static void forget_others(struct asking *asking, struct inode *source)
 	struct inode *child, *next;
 
 	HASH_ITER (by_name, source->children, child, next) {
-		if (!is_moved(asking, child->name) && !child->lasting->is_ours)
-			lasting_forget(asking->filesystem, child);
+		if (!is_moved(asking, child->name) && !child->lockfile->is_ours)
+			lockfile_forget(asking->filesystem, child);
 	}
 }
 
@@ -386,7 +386,7 @@ static void read_next(struct asking *asking, struct inode *source)
 		ask_to_rename(asking, source);
 		return;
 	}
-	char *path = lasting_path_below(source, asking->names[asking->names_count - 1]);
+	char *path = lockfile_path_below(source, asking->names[asking->names_count - 1]);
 	asking->done = found_child;
 	if (path != NULL)
 		asking_read(asking, path);
@@ -406,8 +406,8 @@ static void found_child(struct asking *asking)
 		return;
 	}
 	if (error == 0)
-		error = lasting_know(asking->filesystem, source, name, &asking->facts,
-				     asking->is_ours, asking->uid, &child);
+		error = lockfile_know(asking->filesystem, source, name, &asking->facts,
+				      asking->is_ours, asking->uid, &child);
 	if (error == 0)
 		error = prepare_to_move(asking, child);
 	if (error != 0 && error != -ENOENT) {
@@ -485,19 +485,19 @@ static int may_rename(fuse_req_t req, const struct inode *source, const struct i
 		return -EINVAL;
 	if (source->shard != new_parent->shard)
 		return -EXDEV;
-	if (lasting_may_remove(req, source) != 0)
+	if (lockfile_may_remove(req, source) != 0)
 		return -EPERM;
-	if (!lasting_may_take_directory(source))
+	if (!lockfile_may_take_directory(source))
 		return -EBUSY;
 	if (target != NULL && (flags & RENAME_NOREPLACE) != 0)
 		return -EEXIST;
-	if (target != NULL && !lasting_may_take_directory(target))
+	if (target != NULL && !lockfile_may_take_directory(target))
 		return -ENOTEMPTY;
-	return target != NULL ? lasting_may_remove(req, target) : 0;
+	return target != NULL ? lockfile_may_remove(req, target) : 0;
 }
 
-void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
-		    struct inode *new_parent, const char *new_name, unsigned int flags)
+void lockfile_rename(fuse_req_t req, struct inode *parent, const char *name,
+		     struct inode *new_parent, const char *new_name, unsigned int flags)
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *source = inode_child(parent, name), *made_inode = NULL;
@@ -510,14 +510,14 @@ void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
 	/* Two names of one content, or the same one: nothing is done (rename(2)). */
 	if (error == 0 &&
 	    (target == source ||
-	     (lasting_is_ours(target) && target->lasting->number == source->lasting->number))) {
+	     (lockfile_is_ours(target) && target->lockfile->number == source->lockfile->number))) {
 		fuse_reply_err(req, 0);
 		return;
 	}
 	if (target != NULL)
 		inode_leave_idle(filesystem, target);
 	if (error == 0)
-		error = lasting_prepare_copy(req, new_parent, new_name, source, &made_inode);
+		error = lockfile_prepare_copy(req, new_parent, new_name, source, &made_inode);
 	if (target != NULL)
 		inode_set_idle(filesystem, target);
 	if (error != 0) {

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # what functions.sh sets
-# What the tests of lock files that outlive close share; sourced after functions.sh, with `store` set to that of all hosts.
+# What the tests of lock files share; sourced after functions.sh, with `store` set to that of all hosts.
 
 # files_config NAME [LINE...]: $dir/NAME.ini makes the directory files one of style = file, with more lines in its section.
 files_config() {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the servers have of lock files that outlive close: what is written is read as the same, by
+ * What the servers have of lock files: what is written is read as the same, by
  * other hosts; and whatever another client has written is a file.
  */
 #include <errno.h>
@@ -16,12 +16,12 @@
 #include "base/log.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
-#include "files/lasting_name.h"
-#include "files/lasting_text.h"
+#include "files/lockfile_name.h"
+#include "files/lockfile_text.h"
 #include "files/user.h"
 #include "notifier_double.h"
 #include "ops/asking.h"
-#include "ops/lasting_content.h"
+#include "ops/lockfile_content.h"
 #include "ops/serving.h"
 
 #define ID "abcdefghijklmnopabcdefghijklmnop"
@@ -52,7 +52,7 @@ static int begin(void **state)
 	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, "a", S_IFREG | 0640,
 				      ALICE, ALICE, &fixture.inode),
 			 0);
-	assert_int_equal(lasting_create(fixture.inode, filesystem->inodes.root), 0);
+	assert_int_equal(lockfile_create(fixture.inode, filesystem->inodes.root), 0);
 	assert_int_equal(inode_attach(filesystem->inodes.root, fixture.inode), 0);
 	return 0;
 }
@@ -65,7 +65,7 @@ static int end(void **state)
 	return 0;
 }
 
-static struct lasting_facts parse(const char *data, size_t bytes, int64_t changed_ms)
+static struct lockfile_facts parse(const char *data, size_t bytes, int64_t changed_ms)
 {
 	struct store_claim claim = {
 		.data = data,
@@ -75,20 +75,20 @@ static struct lasting_facts parse(const char *data, size_t bytes, int64_t change
 		.changed_ms = changed_ms,
 		.version = 3,
 	};
-	struct lasting_facts facts;
+	struct lockfile_facts facts;
 
-	assert_int_equal(lasting_parse(&claim, &facts), 0);
+	assert_int_equal(lockfile_parse(&claim, &facts), 0);
 	assert_int_equal(facts.version, 3);
 	return facts;
 }
 
 /* Writes the inode, and reads that. */
-static struct lasting_facts copy(nlink_t links)
+static struct lockfile_facts copy(nlink_t links)
 {
-	char *text = lasting_format(fixture.inode, links);
+	char *text = lockfile_format(fixture.inode, links);
 
 	assert_non_null(text);
-	struct lasting_facts facts = parse(text, strlen(text), 2500);
+	struct lockfile_facts facts = parse(text, strlen(text), 2500);
 	free(text);
 	return facts;
 }
@@ -96,7 +96,7 @@ static struct lasting_facts copy(nlink_t links)
 static void test_path(void **state)
 {
 	(void)state;
-	assert_string_equal(fixture.inode->lasting->path, "//a");
+	assert_string_equal(fixture.inode->lockfile->path, "//a");
 }
 
 /* Any bytes of any length, in the line or behind it. */
@@ -104,33 +104,33 @@ static void test_copies(void **state)
 {
 	static const mode_t modes[] = {S_IFREG | 0640, S_IFLNK | 0777, S_IFDIR | 0701};
 	struct inode *inode = fixture.inode;
-	char text[2 * LASTING_LINE_BYTES_MAX];
+	char text[2 * LOCKFILE_LINE_BYTES_MAX];
 
 	(void)state;
 	srandom(1);
 	for (int round = 0; round < 300; round++) {
-		static const size_t lengths[] = {0, LASTING_LINE_BYTES_MAX,
-						 LASTING_LINE_BYTES_MAX + 1, sizeof(text)};
+		static const size_t lengths[] = {0, LOCKFILE_LINE_BYTES_MAX,
+						 LOCKFILE_LINE_BYTES_MAX + 1, sizeof(text)};
 		size_t bytes = round < 4 ? lengths[round]
 					 : (size_t)random() % (round % 2 != 0 ? 8 : sizeof(text));
 		for (size_t i = 0; i < bytes; i++)
 			text[i] = (char)random();
 		assert_int_equal(text_set(inode, text, bytes, ALICE), 0);
-		assert_true(lasting_renew_id(inode));
+		assert_true(lockfile_renew_id(inode));
 		inode->mode = modes[round % 3];
 		inode->uid = (uid_t)random();
 		inode->gid = (gid_t)random();
-		inode->lasting->dates = round % 2 != 0;
+		inode->lockfile->dates = round % 2 != 0;
 		inode->mtime = (struct timespec){random() - (1L << 30), random() % 1000000000};
 		inode->atime = inode->mtime;
 		if (round % 3 == 0)
 			inode->atime = (struct timespec){random() - (1L << 30), round};
 		if (round % 5 == 0)
-			inode->lasting->number = (uint64_t)random() << 32;
-		struct lasting_facts facts = copy((nlink_t)round % 7 + 1);
+			inode->lockfile->number = (uint64_t)random() << 32;
+		struct lockfile_facts facts = copy((nlink_t)round % 7 + 1);
 
-		assert_true(lasting_is_same(inode, &facts));
-		assert_int_equal(facts.number, inode->lasting->number);
+		assert_true(lockfile_is_same(inode, &facts));
+		assert_int_equal(facts.number, inode->lockfile->number);
 		assert_int_equal(facts.mode, inode->mode);
 		assert_int_equal(facts.uid, inode->uid);
 		assert_int_equal(facts.gid, inode->gid);
@@ -138,7 +138,7 @@ static void test_copies(void **state)
 		assert_int_equal(facts.ctime.tv_sec, 2);
 		assert_int_equal(facts.ctime.tv_nsec, 500000000);
 		const struct timespec *expected =
-			inode->lasting->dates ? &inode->mtime : &facts.ctime;
+			inode->lockfile->dates ? &inode->mtime : &facts.ctime;
 		assert_int_equal(facts.mtime.tv_sec, expected->tv_sec);
 		assert_int_equal(facts.mtime.tv_nsec, expected->tv_nsec);
 		if (round % 3 == 0)
@@ -148,7 +148,7 @@ static void test_copies(void **state)
 		assert_int_equal(facts.text_bytes, bytes);
 		if (bytes > 0)
 			assert_memory_equal(facts.text, text, bytes);
-		lasting_facts_finish(&facts);
+		lockfile_facts_finish(&facts);
 	}
 }
 
@@ -158,7 +158,7 @@ static void test_long(void **state)
 {
 	struct filesystem *filesystem = &fixture.filesystem;
 	struct inode *inode = fixture.inode, *link;
-	size_t bytes = (size_t)lasting_text_limit(inode);
+	size_t bytes = (size_t)lockfile_text_limit(inode);
 	char *text = malloc(bytes);
 	char why[256];
 
@@ -170,29 +170,29 @@ static void test_long(void **state)
 	assert_int_equal(config_set(&fixture.config, "text_limit", "1048576", why, sizeof(why)), 0);
 	assert_int_equal(text_limit(inode), bytes);
 	assert_non_null(text);
-	assert_true(lasting_renew_id(inode));
+	assert_true(lockfile_renew_id(inode));
 	srandom(1);
 	for (int round = 0; round < 3; round++) {
 		for (size_t i = 0; i < bytes; i++)
 			text[i] = (char)(round == 0 ? random() : round == 1 ? 0 : 'x');
 		assert_int_equal(text_set(inode, text, bytes, ALICE), 0);
-		char *stored = lasting_format(inode, UINT32_MAX);
+		char *stored = lockfile_format(inode, UINT32_MAX);
 		assert_non_null(stored);
 		assert_in_range(strlen(stored), bytes,
 				STORE_STEPS_BYTES_MAX - STORE_STEP_BYTES - 3);
 		free(stored);
-		struct lasting_facts facts = copy(1);
+		struct lockfile_facts facts = copy(1);
 		assert_int_equal(facts.text_bytes, bytes);
 		assert_memory_equal(facts.text, text, bytes);
-		lasting_facts_finish(&facts);
+		lockfile_facts_finish(&facts);
 	}
 	free(text);
 	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, "b", S_IFREG | 0640,
 				      ALICE, ALICE, &link),
 			 0);
-	assert_int_equal(lasting_create(link, filesystem->inodes.root), 0);
+	assert_int_equal(lockfile_create(link, filesystem->inodes.root), 0);
 	assert_int_equal(inode_attach(filesystem->inodes.root, link), 0);
-	lasting_join(link, inode);
+	lockfile_join(link, inode);
 	assert_in_range(2 * text_limit(inode), bytes - 4096, bytes);
 }
 
@@ -200,18 +200,18 @@ static void test_long(void **state)
 static void test_cut(void **state)
 {
 	static char text[5000];
-	struct lasting_facts facts;
+	struct lockfile_facts facts;
 
 	(void)state;
 	assert_int_equal(text_set(fixture.inode, text, sizeof(text), ALICE), 0);
-	assert_true(lasting_renew_id(fixture.inode));
-	char *stored = lasting_format(fixture.inode, 1);
+	assert_true(lockfile_renew_id(fixture.inode));
+	char *stored = lockfile_format(fixture.inode, 1);
 	assert_non_null(stored);
 	for (size_t bytes = strlen(stored) - 1; bytes > 0; bytes -= bytes < 300 ? 1 : 100) {
 		facts = parse(stored, bytes, 2500);
 		assert_int_equal(facts.text_bytes, bytes);
 		assert_string_equal(facts.who, "another client of the store");
-		lasting_facts_finish(&facts);
+		lockfile_facts_finish(&facts);
 	}
 	free(stored);
 }
@@ -219,13 +219,13 @@ static void test_cut(void **state)
 /* Who made it is told in one line of the log, whatever the host and the program are called. */
 static void test_maker(void **state)
 {
-	struct lasting *lasting = fixture.inode->lasting;
+	struct lockfile *lockfile = fixture.inode->lockfile;
 
 	(void)state;
-	assert_true(lasting_renew_id(fixture.inode));
-	lasting->maker = 4711;
-	strcpy(lasting->command, "a\nb (c");
-	struct lasting_facts facts = copy(1);
+	assert_true(lockfile_renew_id(fixture.inode));
+	lockfile->maker = 4711;
+	strcpy(lockfile->command, "a\nb (c");
+	struct lockfile_facts facts = copy(1);
 	assert_non_null(strstr(facts.who, "process 4711 (a%0Ab%20(c)"));
 	assert_null(strchr(facts.who, '\n'));
 	assert_null(facts.text);
@@ -234,8 +234,8 @@ static void test_maker(void **state)
 /* A file with all that is there as its content. */
 static void expect_text(const char *data, size_t bytes)
 {
-	struct lasting_facts facts = parse(data, bytes, 2500);
-	size_t expected = bytes < LASTING_TEXT_BYTES_MAX ? bytes : LASTING_TEXT_BYTES_MAX;
+	struct lockfile_facts facts = parse(data, bytes, 2500);
+	size_t expected = bytes < LOCKFILE_TEXT_BYTES_MAX ? bytes : LOCKFILE_TEXT_BYTES_MAX;
 
 	assert_int_equal(facts.mode, S_IFREG | 0644);
 	assert_int_equal(facts.uid, 0);
@@ -246,7 +246,7 @@ static void expect_text(const char *data, size_t bytes)
 	assert_int_equal(facts.text_bytes, expected);
 	if (expected > 0)
 		assert_memory_equal(facts.text, data, expected);
-	lasting_facts_finish(&facts);
+	lockfile_facts_finish(&facts);
 }
 
 static void test_foreign(void **state)
@@ -284,7 +284,7 @@ static void test_foreign(void **state)
 		ID "\nfile mode=33188 uid=0 gid=0 links=1 host=a pid=1 command=b text=y bytes=1\n"
 		   "\x02x",
 	};
-	static char large[LASTING_TEXT_BYTES_MAX + 1];
+	static char large[LOCKFILE_TEXT_BYTES_MAX + 1];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
@@ -303,31 +303,31 @@ static void test_queue(void **state)
 
 	(void)state;
 	assert_string_equal(inode_lock_path(inode), "//a/");
-	assert_true(lasting_renew_id(inode));
-	struct lasting_facts facts = copy(1);
+	assert_true(lockfile_renew_id(inode));
+	struct lockfile_facts facts = copy(1);
 	assert_null(facts.queue);
-	lasting_facts_finish(&facts);
+	lockfile_facts_finish(&facts);
 
-	assert_int_equal(lasting_set_queue(inode, "t//old name%/"), 0);
+	assert_int_equal(lockfile_set_queue(inode, "t//old name%/"), 0);
 	facts = copy(1);
 	assert_string_equal(facts.queue, "t//old name%/");
-	assert_true(lasting_is_same(inode, &facts));
-	assert_int_equal(lasting_set_queue(inode, NULL), 0);
-	assert_int_equal(lasting_update(inode, &facts), 0);
+	assert_true(lockfile_is_same(inode, &facts));
+	assert_int_equal(lockfile_set_queue(inode, NULL), 0);
+	assert_int_equal(lockfile_update(inode, &facts), 0);
 	assert_string_equal(inode_lock_path(inode), "//a/");
-	assert_true(lasting_renew_id(inode));
-	assert_int_equal(lasting_update(inode, &facts), 0);
+	assert_true(lockfile_renew_id(inode));
+	assert_int_equal(lockfile_update(inode, &facts), 0);
 	assert_string_equal(inode_lock_path(inode), "t//old name%/");
-	lasting_facts_finish(&facts);
+	lockfile_facts_finish(&facts);
 
-	assert_true(lasting_renew_id(inode));
+	assert_true(lockfile_renew_id(inode));
 	facts = copy(1);
 	free(facts.queue);
 	facts.queue = NULL;
-	assert_true(lasting_renew_id(inode));
-	assert_int_equal(lasting_update(inode, &facts), 0);
+	assert_true(lockfile_renew_id(inode));
+	assert_int_equal(lockfile_update(inode, &facts), 0);
 	assert_string_equal(inode_lock_path(inode), "//a/");
-	lasting_facts_finish(&facts);
+	lockfile_facts_finish(&facts);
 }
 
 /* Who can write to the store gives nobody the rights of another account. */
@@ -341,10 +341,10 @@ static void test_no_setuid(void **state)
 		snprintf(text, sizeof(text),
 			 ID "\nfile mode=%u uid=0 gid=0 links=1 host=a pid=1 command=b text=x\n",
 			 kinds[i] | 07755);
-		struct lasting_facts facts = parse(text, strlen(text), 2500);
+		struct lockfile_facts facts = parse(text, strlen(text), 2500);
 
 		assert_int_equal(facts.mode, kinds[i] | 0755);
-		lasting_facts_finish(&facts);
+		lockfile_facts_finish(&facts);
 	}
 }
 
@@ -355,11 +355,11 @@ static void test_times(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(times_ms) / sizeof(*times_ms); i++) {
-		struct lasting_facts facts = parse("x", 1, times_ms[i]);
+		struct lockfile_facts facts = parse("x", 1, times_ms[i]);
 
 		assert_in_range(facts.mtime.tv_nsec, 0, 999999999);
 		assert_int_equal(facts.mtime.tv_sec < 0, times_ms[i] < 0);
-		lasting_facts_finish(&facts);
+		lockfile_facts_finish(&facts);
 	}
 }
 
@@ -367,14 +367,14 @@ static void test_times(void **state)
 static void test_refused_open(void **state)
 {
 	struct inode *inode = fixture.inode;
-	struct lasting_opening *opening = calloc(1, sizeof(*opening));
+	struct lockfile_opening *opening = calloc(1, sizeof(*opening));
 	struct asking *asking = asking_begin_alone(fixture.filesystem.inodes.root, NULL);
 
 	(void)state;
 	assert_non_null(opening);
 	assert_non_null(asking);
 	opening->asking = asking;
-	inode->lasting->opening = opening;
+	inode->lockfile->opening = opening;
 	asking->made = inode;
 	inode_use(&fixture.filesystem, inode);
 	waiting_refuse_all(fixture.filesystem.askings, &asking_kind, -EIO);
@@ -389,13 +389,13 @@ static void test_restored_open(void **state)
 	struct inode *inode;
 
 	(void)state;
-	assert_int_equal(lasting_prepare(filesystem, filesystem->inodes.root, "b", S_IFREG | 0640,
-					 ALICE, ALICE, 0, &inode),
+	assert_int_equal(lockfile_prepare(filesystem, filesystem->inodes.root, "b", S_IFREG | 0640,
+					  ALICE, ALICE, 0, &inode),
 			 0);
 	inode_use(filesystem, inode);
 	inode_restored_all(filesystem);
 	assert_null(inode->user);
-	assert_int_equal(lasting_appear(filesystem, filesystem->inodes.root, inode, false), 0);
+	assert_int_equal(lockfile_appear(filesystem, filesystem->inodes.root, inode, false), 0);
 	assert_ptr_equal(inode->user, user_find(&filesystem->users, ALICE));
 	inode_unuse(filesystem, inode);
 	assert_true(inode->idle);
@@ -411,11 +411,11 @@ static void set_names(const char *limit)
 static int look_up(struct inode *directory, const char *name, mode_t mode, size_t bytes,
 		   struct inode **ret)
 {
-	char text[LASTING_TEXT_BYTES_MAX] = "";
-	const struct lasting_facts facts = {
+	char text[LOCKFILE_TEXT_BYTES_MAX] = "";
+	const struct lockfile_facts facts = {
 		.id = ID, .mode = mode, .links = 1, .text = text, .text_bytes = bytes};
 
-	return lasting_know(&fixture.filesystem, directory, name, &facts, false, ALICE, ret);
+	return lockfile_know(&fixture.filesystem, directory, name, &facts, false, ALICE, ret);
 }
 
 static size_t count_names(void)
@@ -471,8 +471,8 @@ static void test_links(void **state)
 	(void)state;
 	assert_int_equal(look_up(root, "b", S_IFREG | 0644, 0, &links[0]), 0);
 	assert_int_equal(look_up(root, "c", S_IFREG | 0644, 0, &links[1]), 0);
-	lasting_join(links[0], inode);
-	lasting_join(links[1], links[0]);
+	lockfile_join(links[0], inode);
+	lockfile_join(links[1], links[0]);
 	assert_int_equal(text_write(inode, "old", 3, 0, ALICE), 0);
 	inode->mode = S_IFREG | 0600;
 	assert_int_equal(content_spread(inode), 0);
@@ -490,18 +490,18 @@ static void test_links(void **state)
 	assert_int_equal(count_names(), 3);
 }
 
-#define LASTING_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
+#define LOCKFILE_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LASTING_TEST(test_path),	  LASTING_TEST(test_copies),
-		LASTING_TEST(test_long),	  LASTING_TEST(test_cut),
-		LASTING_TEST(test_maker),	  LASTING_TEST(test_foreign),
-		LASTING_TEST(test_queue),	  LASTING_TEST(test_no_setuid),
-		LASTING_TEST(test_times),	  LASTING_TEST(test_refused_open),
-		LASTING_TEST(test_restored_open), LASTING_TEST(test_limit),
-		LASTING_TEST(test_room),	  LASTING_TEST(test_links),
+		LOCKFILE_TEST(test_path),	   LOCKFILE_TEST(test_copies),
+		LOCKFILE_TEST(test_long),	   LOCKFILE_TEST(test_cut),
+		LOCKFILE_TEST(test_maker),	   LOCKFILE_TEST(test_foreign),
+		LOCKFILE_TEST(test_queue),	   LOCKFILE_TEST(test_no_setuid),
+		LOCKFILE_TEST(test_times),	   LOCKFILE_TEST(test_refused_open),
+		LOCKFILE_TEST(test_restored_open), LOCKFILE_TEST(test_limit),
+		LOCKFILE_TEST(test_room),	   LOCKFILE_TEST(test_links),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the store has of a lasting name (lasting.h): two lines of text: an id that no other name
+ * What the store has of a lock file (lockfile.h): two lines of text: an id that no other name
  * ever has, and
  *
  *     file inode=... lock=... mode=... uid=... gid=... links=... moved=... mtime=... atime=...
@@ -10,30 +10,30 @@
  * from the id; `lock` is the path of the queue of its lock (claim/file_path.h), if that is not the
  * one of the name; `moved` is there if that is a directory which was renamed with names in it;
  * `mtime`, in nanoseconds, is there if it is not the time at which the store had the text; `atime`
- * if it is another one than that. A content of more than LASTING_LINE_BYTES_MAX bytes has their
+ * if it is another one than that. A content of more than LOCKFILE_LINE_BYTES_MAX bytes has their
  * number as `bytes` instead of `text`, and is what follows the lines, in the form of base/cobs.h:
  * whatever it is, the servers keep little more than it has. What is made twice, because a request
- * is handled again by another process, differs in the id alone: lockfile/lockfiles.h relies on that.
- * Text that is not in this form, as of other clients, is a file's content as it is.
+ * is handled again by another process, differs in the id alone: lockfile/lockfiles.h relies on
+ * that. Text that is not in this form, as of other clients, is a file's content as it is.
  *
  * Loop thread only; nothing here blocks.
  */
-#ifndef DLOCKFS_FILES_LASTING_TEXT_H
-#define DLOCKFS_FILES_LASTING_TEXT_H
+#ifndef DLOCKFS_FILES_LOCKFILE_TEXT_H
+#define DLOCKFS_FILES_LOCKFILE_TEXT_H
 
-#include "files/lasting.h"
+#include "files/lockfile.h"
 #include "stores/store.h"
 
 /* What is longer is cut: another client's. */
-#define LASTING_TEXT_BYTES_MAX CONFIG_TEXT_LIMIT_MAX
+#define LOCKFILE_TEXT_BYTES_MAX CONFIG_TEXT_LIMIT_MAX
 
-#define LASTING_LINE_BYTES_MAX 4096
+#define LOCKFILE_LINE_BYTES_MAX 4096
 
 /* What the store's text says. */
-struct lasting_facts {
-	char id[LASTING_ID_BYTES]; /* of the name */
-	uint64_t number;	   /* of the content: st_ino */
-	char *queue;		   /* of its lock; NULL: that of the name */
+struct lockfile_facts {
+	char id[LOCKFILE_ID_BYTES]; /* of the name */
+	uint64_t number;	    /* of the content: st_ino */
+	char *queue;		    /* of its lock; NULL: that of the name */
 	mode_t mode;
 	uid_t uid;
 	gid_t gid;
@@ -50,19 +50,19 @@ struct lasting_facts {
 };
 
 /* The text for the store, with that number of links; to be freed. NULL: out of memory. */
-char *lasting_format(const struct inode *inode, nlink_t links);
+char *lockfile_format(const struct inode *inode, nlink_t links);
 
 /* Reads what the store has. Returns 0 or -ENOMEM; the facts are to be finished. */
-int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts);
+int lockfile_parse(const struct store_claim *claim, struct lockfile_facts *facts);
 
 /* Frees what the facts own. All zeros are fine. */
-void lasting_facts_finish(struct lasting_facts *facts);
+void lockfile_facts_finish(struct lockfile_facts *facts);
 
 /* The inode becomes what was read, and keeps its node. Returns 0; -EDQUOT, if its maker may not
  * have so long a text, or -ENOMEM. */
-int lasting_update(struct inode *inode, const struct lasting_facts *facts);
+int lockfile_update(struct inode *inode, const struct lockfile_facts *facts);
 
 /* Whether the facts are of the name that the inode is of. */
-bool lasting_is_same(const struct inode *inode, const struct lasting_facts *facts);
+bool lockfile_is_same(const struct inode *inode, const struct lockfile_facts *facts);
 
 #endif

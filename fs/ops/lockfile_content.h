@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the names of one content have in common (files/lasting.h: the ring of links): what is read
+ * What the names of one content have in common (files/lockfile.h: the ring of links): what is read
  * of one of them, and replaced for all. Loop thread only; nothing here blocks.
  */
-#ifndef DLOCKFS_OPS_LASTING_CONTENT_H
-#define DLOCKFS_OPS_LASTING_CONTENT_H
+#ifndef DLOCKFS_OPS_LOCKFILE_CONTENT_H
+#define DLOCKFS_OPS_LOCKFILE_CONTENT_H
 
 #include "ops/asking.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names in directories of `style = file`: lock files that outlive close, also directories and
+ * Names in directories of `style = file`: lock files, also directories and
  * symbolic links. Such a name exists for all hosts or for none (lockfile/lockfiles.h). That one is
  * there which this host has made is known here until it is gone; another host's is asked for again
  * by each request, and so is the content of both, of which this is what the store said last.
  *
- * The form of the text that the store has of it is in lasting_text.h.
+ * The form of the text that the store has of it is in lockfile_text.h.
  *
  * Hard links are in a ring. The inode of a name that was taken away, but is open, stays in it: what
  * is written there is in the others, too. That is what rename(2) needs, too, which gives the
@@ -18,8 +18,8 @@
  *
  * Loop thread only; nothing here blocks.
  */
-#ifndef DLOCKFS_FILES_LASTING_H
-#define DLOCKFS_FILES_LASTING_H
+#ifndef DLOCKFS_FILES_LOCKFILE_H
+#define DLOCKFS_FILES_LOCKFILE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,14 +33,14 @@ struct asking;
 struct late;
 
 /* Of an id, with its NUL. */
-#define LASTING_ID_BYTES 33
+#define LOCKFILE_ID_BYTES 33
 
 /* Of the mode of a name: its kind, and who may do what. Whoever can write to the store decides
  * whose a name is, so that none is setuid or setgid. Nor is it sticky, as in a lock directory. */
-#define LASTING_MODE_BITS (S_IFMT | 0777)
+#define LOCKFILE_MODE_BITS (S_IFMT | 0777)
 
 /* An open(2) that creates the name, and has not returned. */
-struct lasting_opening {
+struct lockfile_opening {
 	pid_t thread; /* which called open(2); 0: of another pid namespace */
 	uid_t uid;
 	gid_t gid;
@@ -50,12 +50,12 @@ struct lasting_opening {
 	struct asking *asking; /* until then: ops/asking.h */
 };
 
-struct lasting {
+struct lockfile {
 	char *path;   /* in the store: claim/file_path.h */
 	char *queue;  /* likewise, of its lock: that of the name by which the content was made. It
 			 stays while the inode has its id */
 	bool is_ours; /* this host has made it, and it stands */
-	char id[LASTING_ID_BYTES];
+	char id[LOCKFILE_ID_BYTES];
 	uint64_t number;
 	nlink_t links;	      /* of a name of another host */
 	uint32_t version;     /* likewise: as it was read last */
@@ -71,8 +71,8 @@ struct lasting {
 	int maker_fd;	      /* pidfd; -1: likewise */
 	bool maker_ended;     /* so the name is to go (file_owner) */
 	char command[16];
-	struct inode *prev, *next;	 /* the ring of links: its own inode, if it is alone */
-	struct lasting_opening *opening; /* NULL: there is none */
+	struct inode *prev, *next;	  /* the ring of links: its own inode, if it is alone */
+	struct lockfile_opening *opening; /* NULL: there is none */
 	struct late *late; /* ops/late.h: the text is stored late; NULL: or that is with another
 			      of the ring */
 	bool is_touched;   /* a directory, in which names have come or gone: so it is */
@@ -81,57 +81,57 @@ struct lasting {
 };
 
 /* Whether names in the directory are of that style. */
-bool lasting_directory(const struct inode *directory);
+bool lockfile_directory(const struct inode *directory);
 
 /* The directory above all that are names themselves, for `path` in the store. */
-const struct inode *lasting_top(const struct inode *directory);
+const struct inode *lockfile_top(const struct inode *directory);
 
 /* The path in the store of a name in the directory. To be freed; NULL: out of memory. */
-char *lasting_path_below(const struct inode *directory, const char *name);
+char *lockfile_path_below(const struct inode *directory, const char *name);
 
 /* Makes the new inode, of a name in the directory, one of that kind, alone in its ring and not of
  * this host yet. Returns 0 or -ENOMEM. */
-int lasting_create(struct inode *inode, const struct inode *directory);
+int lockfile_create(struct inode *inode, const struct inode *directory);
 
 /* For the end of an inode. */
-void lasting_free(struct inode *inode);
+void lockfile_free(struct inode *inode);
 
 /* Its lock is that of the queue with that path; NULL: that of its own name. Returns 0 or -ENOMEM.
  */
-int lasting_set_queue(struct inode *inode, const char *queue);
+int lockfile_set_queue(struct inode *inode, const char *queue);
 
 /* Whether that is another one than that of its own name. */
-bool lasting_has_other_queue(const struct inode *inode);
+bool lockfile_has_other_queue(const struct inode *inode);
 
 /* The inode has the content of the other one, too. Both are to be marked. */
-void lasting_join(struct inode *inode, struct inode *other);
+void lockfile_join(struct inode *inode, struct inode *other);
 
-/* What is with one inode of the ring: lasting->late. */
-struct late *lasting_late(const struct inode *inode);
+/* What is with one inode of the ring: lockfile->late. */
+struct late *lockfile_late(const struct inode *inode);
 
 /* The number of names in the ring. */
-nlink_t lasting_links(const struct inode *inode);
+nlink_t lockfile_links(const struct inode *inode);
 
 /* The same of a name of this host, with those that link(2) is about to make. */
-nlink_t lasting_links_soon(const struct inode *inode);
+nlink_t lockfile_links_soon(const struct inode *inode);
 
 /* How many bytes the inode's text may have, whatever `text_limit` is: with it all names of the
  * content can be replaced in one transaction. */
-off_t lasting_text_limit(const struct inode *inode);
+off_t lockfile_text_limit(const struct inode *inode);
 
 /* A new id, for a name that is to be made. Returns false if there is no randomness. */
-bool lasting_renew_id(struct inode *inode);
+bool lockfile_renew_id(struct inode *inode);
 
 /* The number of a content whose only name, or first one, has that id. */
-uint64_t lasting_number(const char *id);
+uint64_t lockfile_number(const char *id);
 
 /* As keys of the inode's line, for another process. */
-void lasting_save(const struct inode *inode, FILE *out);
+void lockfile_save(const struct inode *inode, FILE *out);
 
 /* Likewise. Returns 0 or -errno. */
-int lasting_restore(struct inode *inode, struct state_reader *in);
+int lockfile_restore(struct inode *inode, struct state_reader *in);
 
 /* All inodes are restored: those of one content are in a ring again. */
-void lasting_restored_all(struct inodes *inodes);
+void lockfile_restored_all(struct inodes *inodes);
 
 #endif

@@ -2,13 +2,13 @@
  *
  * What the names of one content have in common, here and in the store. Loop thread only.
  */
-#include "ops/lasting_content.h"
+#include "ops/lockfile_content.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "files/filesystem.h"
-#include "files/lasting_name.h"
+#include "files/lockfile_name.h"
 
 struct inode *content_inode(const struct asking *asking)
 {
@@ -28,7 +28,7 @@ static int copy_content(struct inode *to, const struct inode *from)
 	to->mtime = from->mtime;
 	to->atime = from->atime;
 	to->ctime = from->ctime;
-	to->lasting->dates = from->lasting->dates;
+	to->lockfile->dates = from->lockfile->dates;
 	inode_mark(to);
 	return 0;
 }
@@ -39,12 +39,12 @@ int content_spread(struct inode *inode)
 	int error = 0;
 
 	inode_mark(inode);
-	while (error == 0 && (link = link->lasting->next) != inode)
+	while (error == 0 && (link = link->lockfile->next) != inode)
 		error = copy_content(link, inode);
 	if (error == 0)
 		return 0;
 	/* This link has still what all had, which is no longer than what it has refused. */
-	for (struct inode *other = inode; other != link; other = other->lasting->next)
+	for (struct inode *other = inode; other != link; other = other->lockfile->next)
 		copy_content(other, link);
 	return error;
 }
@@ -65,17 +65,17 @@ struct inode *content_read(struct asking *asking)
 		asking->read_error = 0;
 		return is_in_use(inode) ? inode : NULL;
 	}
-	if (asking->read_error == 0 && lasting_is_same(inode, &asking->facts) &&
-	    lasting_late(inode) != NULL)
+	if (asking->read_error == 0 && lockfile_is_same(inode, &asking->facts) &&
+	    lockfile_late(inode) != NULL)
 		return inode;
-	if (asking->read_error == 0 && lasting_is_same(inode, &asking->facts)) {
-		asking->read_error = lasting_update(inode, &asking->facts);
+	if (asking->read_error == 0 && lockfile_is_same(inode, &asking->facts)) {
+		asking->read_error = lockfile_update(inode, &asking->facts);
 		if (asking->read_error == 0)
 			asking->read_error = content_spread(inode);
 	} else if (asking->read_error == 0 || asking->read_error == -ENOENT) {
 		bool in_use = is_in_use(inode);
-		inode->lasting->is_taken = true;
-		lasting_forget(asking->filesystem, inode);
+		inode->lockfile->is_taken = true;
+		lockfile_forget(asking->filesystem, inode);
 		asking->read_error = 0;
 		return in_use ? inode : NULL;
 	}
@@ -90,18 +90,18 @@ int content_replace(struct asking *asking, const struct inode *inode, const char
 
 	do {
 		if (link->parent != NULL && count < STORE_STEPS_MAX) {
-			char *text = lasting_format(link, lasting_links(link));
+			char *text = lockfile_format(link, lockfile_links(link));
 			if (text == NULL)
 				break;
-			uint32_t version = count == 0 ? link->lasting->version : STORE_ANY_VERSION;
+			uint32_t version = count == 0 ? link->lockfile->version : STORE_ANY_VERSION;
 			steps[count++] = (struct store_step){
 				.kind = STEP_REPLACE,
-				.path = link->lasting->path,
+				.path = link->lockfile->path,
 				.text = text,
 				.version = version,
 			};
 		}
-		link = link->lasting->next;
+		link = link->lockfile->next;
 	} while (link != inode);
 	if (count > 0) {
 		*ret_path = steps[0].path;
@@ -117,8 +117,8 @@ void content_replaced(struct inode *inode)
 	struct inode *link = inode;
 
 	do {
-		link->lasting->version++;
+		link->lockfile->version++;
 		inode_mark(link);
-		link = link->lasting->next;
+		link = link->lockfile->next;
 	} while (link != inode);
 }

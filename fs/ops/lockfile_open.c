@@ -16,11 +16,11 @@
 
 #include "files/filesystem.h"
 #include "files/handle_end.h"
-#include "files/lasting_name.h"
+#include "files/lockfile_name.h"
 #include "files/user.h"
 #include "ops/asking.h"
-#include "ops/lasting_ops.h"
 #include "ops/late.h"
+#include "ops/lockfile_ops.h"
 #include "ops/writes.h"
 
 /* How often it is tried again while other hosts make and remove the name. */
@@ -29,9 +29,9 @@
 static void ask_to_create(struct asking *asking)
 {
 	const struct inode *inode = asking->made;
-	char *text = lasting_format(inode, 1);
+	char *text = lockfile_format(inode, 1);
 	const struct store_step step = {
-		.kind = STEP_MAKE, .path = inode->lasting->path, .text = text};
+		.kind = STEP_MAKE, .path = inode->lockfile->path, .text = text};
 
 	if (text == NULL) {
 		asking->alter_error = -ENOMEM;
@@ -47,8 +47,8 @@ static void ask_to_create(struct asking *asking)
 static int open_found(struct asking *asking, struct inode *directory)
 {
 	struct inode *inode = asking->made;
-	const struct lasting_opening *opening = inode->lasting->opening;
-	int error = !S_ISREG(asking->facts.mode) ? -EEXIST : lasting_update(inode, &asking->facts);
+	const struct lockfile_opening *opening = inode->lockfile->opening;
+	int error = !S_ISREG(asking->facts.mode) ? -EEXIST : lockfile_update(inode, &asking->facts);
 
 	if (error != 0)
 		return error;
@@ -57,16 +57,16 @@ static int open_found(struct asking *asking, struct inode *directory)
 		.uid = opening->uid, .gid = opening->gid, .groups_unknown = true};
 	if (!access_allows(&caller, &access, access_wanted(opening->flags)))
 		return -EACCES;
-	return lasting_appear(asking->filesystem, directory, inode, asking->is_ours);
+	return lockfile_appear(asking->filesystem, directory, inode, asking->is_ours);
 }
 
 /* Answers the GETATTR of the open. */
 static void finish_opening(struct inode *inode, struct asking *asking)
 {
-	int error = inode->lasting->opening->error;
+	int error = inode->lockfile->opening->error;
 
-	free(inode->lasting->opening);
-	inode->lasting->opening = NULL;
+	free(inode->lockfile->opening);
+	inode->lockfile->opening = NULL;
 	inode_mark(inode);
 	if (error != 0)
 		asking_reply(asking, error);
@@ -77,13 +77,13 @@ static void finish_opening(struct inode *inode, struct asking *asking)
 static void created(struct asking *asking)
 {
 	struct inode *inode = asking->made;
-	struct lasting_opening *opening = inode->lasting->opening;
+	struct lockfile_opening *opening = inode->lockfile->opening;
 	struct inode *directory = inode_find_directory(&asking->filesystem->inodes, asking->parent);
 	int error = asking->alter_error;
 
 	/* The process before may have made it, and have ended before it could tell. */
 	if (error == -EEXIST && asking->read_error == 0 && asking->is_ours &&
-	    lasting_is_same(inode, &asking->facts))
+	    lockfile_is_same(inode, &asking->facts))
 		error = 0;
 	if (error == -EEXIST && (opening->flags & O_EXCL) == 0 && directory != NULL) {
 		if (asking->read_error == -ENOENT && asking->tries++ < TRIES_MAX) {
@@ -94,11 +94,11 @@ static void created(struct asking *asking)
 						: asking->read_error;
 	} else if (error == 0) {
 		if (asking->read_error == 0 && asking->is_ours)
-			error = lasting_update(inode, &asking->facts);
+			error = lockfile_update(inode, &asking->facts);
 		if (error == 0)
-			error = directory != NULL
-					? lasting_appear(asking->filesystem, directory, inode, true)
-					: -ENOENT;
+			error = directory != NULL ? lockfile_appear(asking->filesystem, directory,
+								    inode, true)
+						  : -ENOENT;
 		if (error == 0)
 			late_touch(directory, opening->uid);
 	}
@@ -119,13 +119,13 @@ static int wait_for(struct inode *inode, const struct inode *directory)
 	struct asking *asking = asking_begin_alone(directory, created);
 
 	if (asking == NULL || waiting_count(asking->filesystem, &asking_kind, &asking->waiting,
-					    inode->lasting->opening->uid, 1) != 0) {
+					    inode->lockfile->opening->uid, 1) != 0) {
 		if (asking != NULL)
 			asking_free(asking);
 		return -ENOMEM;
 	}
 	asking->made = inode;
-	inode->lasting->opening->asking = asking;
+	inode->lockfile->opening->asking = asking;
 	inode_use(asking->filesystem, inode); /* until it is decided */
 	ask_to_create(asking);
 	return 0;
@@ -168,14 +168,14 @@ static int prepare(fuse_req_t req, struct inode *parent, const char *name, mode_
 	int error = asking_check(req);
 
 	if (error == 0)
-		error = lasting_prepare(filesystem, parent, name, S_IFREG | (mode & 07777),
-					caller->uid, caller->gid, 0, &inode);
+		error = lockfile_prepare(filesystem, parent, name, S_IFREG | (mode & 07777),
+					 caller->uid, caller->gid, 0, &inode);
 	if (error != 0)
 		return error;
 	if (inode->access.fixed)
 		error = access_check(req, &inode->access, access_wanted(flags));
-	struct lasting_opening *opening = calloc(1, sizeof(*opening));
-	if (error == 0 && (opening == NULL || !lasting_renew_id(inode)))
+	struct lockfile_opening *opening = calloc(1, sizeof(*opening));
+	if (error == 0 && (opening == NULL || !lockfile_renew_id(inode)))
 		error = -ENOMEM;
 	if (error != 0) {
 		free(opening);
@@ -186,19 +186,19 @@ static int prepare(fuse_req_t req, struct inode *parent, const char *name, mode_
 	opening->uid = caller->uid;
 	opening->gid = caller->gid;
 	opening->flags = flags;
-	inode->lasting->opening = opening;
-	lasting_note_maker(inode, caller->pid);
+	inode->lockfile->opening = opening;
+	lockfile_note_maker(inode, caller->pid);
 	*ret = inode;
 	return 0;
 }
 
-void lasting_create_open(fuse_req_t req, struct inode *parent, const char *name, mode_t mode,
-			 struct fuse_file_info *info)
+void lockfile_create_open(fuse_req_t req, struct inode *parent, const char *name, mode_t mode,
+			  struct fuse_file_info *info)
 {
 	struct inode *inode = inode_child(parent, name);
 	struct handle *handle = NULL;
 	int error = 0;
-	bool is_new = inode == NULL || !inode->lasting->is_ours;
+	bool is_new = inode == NULL || !inode->lockfile->is_ours;
 
 	if (is_new)
 		inode = NULL; /* that of another host stays until the store has decided */
@@ -225,9 +225,9 @@ void lasting_create_open(fuse_req_t req, struct inode *parent, const char *name,
 		reply_create(req, handle, info);
 }
 
-bool lasting_resume_opening(fuse_req_t req, struct inode *inode)
+bool lockfile_resume_opening(fuse_req_t req, struct inode *inode)
 {
-	struct lasting_opening *opening = inode->lasting->opening;
+	struct lockfile_opening *opening = inode->lockfile->opening;
 
 	if (opening == NULL || opening->thread != fuse_req_ctx(req)->pid)
 		return false;
@@ -242,7 +242,7 @@ bool lasting_resume_opening(fuse_req_t req, struct inode *inode)
 		struct stat attr;
 		int error = opening->error;
 		free(opening);
-		inode->lasting->opening = NULL;
+		inode->lockfile->opening = NULL;
 		inode_mark(inode);
 		inode_stat(inode, &attr);
 		if (error != 0)
@@ -257,24 +257,24 @@ bool lasting_resume_opening(fuse_req_t req, struct inode *inode)
 }
 
 /* Names whose process has ended meanwhile are taken away as those whose process ends now. */
-void lasting_resume_all(struct filesystem *filesystem)
+void lockfile_resume_all(struct filesystem *filesystem)
 {
 	struct inode *inode, *next;
 
 	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
-		struct lasting *lasting = inode->lasting;
+		struct lockfile *lockfile = inode->lockfile;
 		const struct inode *directory;
 
-		if (lasting != NULL)
-			lasting_reopen_maker(inode);
-		if (lasting != NULL && lasting->maker_ended && inode->parent != NULL)
-			lasting_abandon(inode);
-		if (lasting == NULL || lasting->opening == NULL || lasting->opening->decided)
+		if (lockfile != NULL)
+			lockfile_reopen_maker(inode);
+		if (lockfile != NULL && lockfile->maker_ended && inode->parent != NULL)
+			lockfile_abandon(inode);
+		if (lockfile == NULL || lockfile->opening == NULL || lockfile->opening->decided)
 			continue;
 		directory = inode_directory(&filesystem->inodes, inode);
 		if (directory == NULL || wait_for(inode, directory) != 0) {
-			lasting->opening->decided = true;
-			lasting->opening->error = EIO;
+			lockfile->opening->decided = true;
+			lockfile->opening->error = EIO;
 		}
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ioctl(2) on the file of a lasting name in .dlockfs/locks (dlockfs.h): takes the name away,
+ * ioctl(2) on the file of a lock file in .dlockfs/locks (dlockfs.h): takes the name away,
  * whichever host has made it, or asks the process of this host that has made it. By the id of the
  * name: another one of the same path stays. The locks that are taken on the file are claims like
  * any other (status/steer.c).
@@ -14,16 +14,16 @@
 #include "dlockfs.h"
 #include "files/access.h"
 #include "files/filesystem.h"
-#include "files/lasting_name.h"
-#include "files/lasting_view.h"
+#include "files/lockfile_name.h"
+#include "files/lockfile_view.h"
 #include "ops/asking.h"
-#include "ops/lasting_ops.h"
+#include "ops/lockfile_ops.h"
 #include "status/status.h"
 
 struct order {
 	struct asking asking; /* first */
 	enum engine_order order;
-	char id[LASTING_ID_BYTES];
+	char id[LOCKFILE_ID_BYTES];
 	char path[]; /* of what is meant, below the mount */
 };
 
@@ -37,16 +37,16 @@ static const struct order *order_of(const struct asking *asking)
 /* The inode of what is meant; NULL: this host does not know it. */
 static struct inode *find(const struct asking *asking)
 {
-	struct inode *inode = lasting_find(asking->filesystem, order_of(asking)->path);
-	return inode != NULL && strcmp(inode->lasting->id, order_of(asking)->id) == 0 ? inode
-										      : NULL;
+	struct inode *inode = lockfile_find(asking->filesystem, order_of(asking)->path);
+	return inode != NULL && strcmp(inode->lockfile->id, order_of(asking)->id) == 0 ? inode
+										       : NULL;
 }
 
 /* Asks for what the store has by the path of the name there; then done() is called. */
 static void ask_store(struct asking *asking, void (*ask)(struct asking *asking, const char *path),
 		      void (*done)(struct asking *asking))
 {
-	char *path = lasting_file_path(asking->filesystem->config, order_of(asking)->path);
+	char *path = lockfile_file_path(asking->filesystem->config, order_of(asking)->path);
 
 	asking->done = done;
 	if (path != NULL)
@@ -66,9 +66,9 @@ static void removed(struct asking *asking)
 		return;
 	}
 	if (asking->alter_error == 0)
-		lasting_log_taken(asking, order_of(asking)->path, asking->facts.who, "broken");
+		lockfile_log_taken(asking, order_of(asking)->path, asking->facts.who, "broken");
 	if (asking->alter_error == 0 && inode != NULL)
-		lasting_forget(asking->filesystem, inode);
+		lockfile_forget(asking->filesystem, inode);
 	asking_reply(asking, asking->alter_error == 0 ? 0 : asking_errno(asking->alter_error));
 }
 
@@ -77,17 +77,17 @@ static void take_away(struct asking *asking)
 	struct store_step step = {.kind = STEP_REMOVE, .version = asking->facts.version};
 	struct inode *inode = find(asking);
 
-	if (inode != NULL && inode->lasting->is_ours) {
+	if (inode != NULL && inode->lockfile->is_ours) {
 		asking->parent = inode->parent->node;
 		asking->node = inode->node;
 		asking->name = strdup(inode->name);
 		if (asking->name != NULL)
-			lasting_ask_to_remove(asking, inode);
+			lockfile_ask_to_remove(asking, inode);
 		else
 			asking_reply(asking, ENOMEM);
 		return;
 	}
-	char *path = lasting_file_path(asking->filesystem->config, order_of(asking)->path);
+	char *path = lockfile_file_path(asking->filesystem->config, order_of(asking)->path);
 	step.path = path;
 	asking->done = removed;
 	if (path != NULL)
@@ -128,7 +128,7 @@ static int revoke(const struct asking *asking)
 		return -EREMOTE;
 	snprintf(who, sizeof(who), "uid=%u,pid=%d,host=%.64s", asking->uid, (int)asking->thread,
 		 filesystem->host);
-	return lasting_revoke(inode, who);
+	return lockfile_revoke(inode, who);
 }
 
 /* What there is by that path has been read. */
@@ -152,18 +152,18 @@ static void found(struct asking *asking)
 		take_away(asking);
 }
 
-bool lasting_steer(fuse_req_t req, fuse_ino_t node, unsigned int command, const void *in,
-		   size_t in_bytes)
+bool lockfile_steer(fuse_req_t req, fuse_ino_t node, unsigned int command, const void *in,
+		    size_t in_bytes)
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	const char *lock = status_lock(filesystem->status, node);
 	const struct dlockfs_steer *wanted = in;
-	char id[LASTING_ID_BYTES];
+	char id[LOCKFILE_ID_BYTES];
 
 	if (lock == NULL || (command != DLOCKFS_IOC_REVOKE && command != DLOCKFS_IOC_BREAK) ||
 	    in_bytes < sizeof(*wanted) ||
 	    strnlen(wanted->claim, sizeof(wanted->claim)) == sizeof(wanted->claim) ||
-	    !lasting_view_parse(wanted->claim, id))
+	    !lockfile_view_parse(wanted->claim, id))
 		return false;
 	size_t bytes = strlen(lock) + 1;
 	struct order *order = asking_begin_path(req, sizeof(*order) + bytes, lock, found);

@@ -14,26 +14,26 @@
 #include "base/log.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
-#include "files/lasting_name.h"
+#include "files/lockfile_name.h"
 #include "kernel/calling.h"
 #include "ops/asking.h"
-#include "ops/lasting_ops.h"
 #include "ops/late.h"
+#include "ops/lockfile_ops.h"
 #include "ops/writes.h"
 
 /* So many names has a content at most: those of a transaction that tells all of them how many they
  * are. */
 #define LINKS_MAX (STORE_STEPS_MAX - 2)
 
-bool lasting_is_ours(const struct inode *inode)
+bool lockfile_is_ours(const struct inode *inode)
 {
-	return inode != NULL && inode->lasting->is_ours;
+	return inode != NULL && inode->lockfile->is_ours;
 }
 
-bool lasting_stands(const struct inode *inode)
+bool lockfile_stands(const struct inode *inode)
 {
-	return lasting_is_ours(inode) &&
-	       lockfiles_know(inode->shard->lockfiles, inode->lasting->path);
+	return lockfile_is_ours(inode) &&
+	       lockfiles_know(inode->shard->lockfiles, inode->lockfile->path);
 }
 
 static struct inode *parent_of(const struct asking *asking)
@@ -57,8 +57,8 @@ static void looked_up(struct asking *asking)
 	int error = parent != NULL ? asking->read_error : -ENOENT;
 
 	if (error == 0)
-		error = lasting_know(asking->filesystem, parent, asking->name, &asking->facts,
-				     asking->is_ours, asking->uid, &inode);
+		error = lockfile_know(asking->filesystem, parent, asking->name, &asking->facts,
+				      asking->is_ours, asking->uid, &inode);
 	else if (error == -ENOENT && parent != NULL)
 		inode = inode_child(parent, asking->name);
 	if (error == 0) {
@@ -66,18 +66,18 @@ static void looked_up(struct asking *asking)
 		asking_reply_entry(asking, inode);
 		return;
 	}
-	if (error == -ENOENT && inode != NULL && !lasting_is_ours(inode))
-		lasting_forget(asking->filesystem, inode);
+	if (error == -ENOENT && inode != NULL && !lockfile_is_ours(inode))
+		lockfile_forget(asking->filesystem, inode);
 	asking_reply(asking, asking_errno(error));
 }
 
-void lasting_lookup(fuse_req_t req, struct inode *parent, const char *name)
+void lockfile_lookup(fuse_req_t req, struct inode *parent, const char *name)
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *inode = inode_child(parent, name);
 	pid_t thread = fuse_req_ctx(req)->pid;
 
-	if (lasting_stands(inode) && !looked_again(filesystem, thread) &&
+	if (lockfile_stands(inode) && !looked_again(filesystem, thread) &&
 	    filesystem->calls_are_seen && calling_goes_on(thread) &&
 	    looked_note(filesystem, thread, inode, true)) {
 		reply_entry(req, inode);
@@ -86,7 +86,7 @@ void lasting_lookup(fuse_req_t req, struct inode *parent, const char *name)
 	struct asking *asking = asking_begin(req, sizeof(*asking), parent, looked_up);
 	if (asking == NULL)
 		return;
-	char *path = lasting_path_below(parent, name);
+	char *path = lockfile_path_below(parent, name);
 	asking->name = strdup(name);
 	if (path == NULL || asking->name == NULL)
 		asking_reply(asking, ENOMEM);
@@ -105,12 +105,12 @@ static void ask(struct asking *asking, const struct store_step *steps, size_t co
 	asking_read(asking, path);
 }
 
-void lasting_ask_to_make(struct asking *asking, enum store_step_kind kind, nlink_t links,
-			 const struct store_step *more, size_t more_count)
+void lockfile_ask_to_make(struct asking *asking, enum store_step_kind kind, nlink_t links,
+			  const struct store_step *more, size_t more_count)
 {
 	const struct inode *made = asking->made;
 	struct store_step steps[STORE_STEPS_MAX];
-	char *text = lasting_format(made, links);
+	char *text = lockfile_format(made, links);
 
 	if (text == NULL) {
 		asking->alter_error = -ENOMEM;
@@ -118,12 +118,12 @@ void lasting_ask_to_make(struct asking *asking, enum store_step_kind kind, nlink
 		return;
 	}
 	steps[0] = (struct store_step){.kind = kind,
-				       .path = made->lasting->path,
+				       .path = made->lockfile->path,
 				       .text = text,
 				       .version = STORE_ANY_VERSION};
 	if (more_count > 0)
 		memcpy(steps + 1, more, more_count * sizeof(*more));
-	ask(asking, steps, 1 + more_count, made->lasting->path);
+	ask(asking, steps, 1 + more_count, made->lockfile->path);
 	free(text);
 }
 
@@ -133,22 +133,22 @@ static bool is_made(const struct asking *asking)
 {
 	const struct inode *made = asking->made;
 
-	if (!asking->is_ours || lasting_is_same(made, &asking->facts))
+	if (!asking->is_ours || lockfile_is_same(made, &asking->facts))
 		return asking->is_ours;
 	return asking->resumed &&
-	       (asking->node == 0 || asking->facts.number == made->lasting->number);
+	       (asking->node == 0 || asking->facts.number == made->lockfile->number);
 }
 
-int lasting_appear_made(struct asking *asking, struct inode *directory)
+int lockfile_appear_made(struct asking *asking, struct inode *directory)
 {
 	struct filesystem *filesystem = asking->filesystem;
 	struct inode *made = asking->made;
 	int error = asking->read_error == 0 && is_made(asking)
-			    ? lasting_update(made, &asking->facts)
+			    ? lockfile_update(made, &asking->facts)
 			    : 0;
 
 	if (error == 0)
-		error = directory != NULL ? lasting_appear(filesystem, directory, made, true)
+		error = directory != NULL ? lockfile_appear(filesystem, directory, made, true)
 					  : -ENOENT;
 	if (error != 0) {
 		inode_detach(filesystem, made);
@@ -160,26 +160,26 @@ int lasting_appear_made(struct asking *asking, struct inode *directory)
 	return 0;
 }
 
-bool lasting_is_done(const struct asking *asking, struct inode *directory)
+bool lockfile_is_done(const struct asking *asking, struct inode *directory)
 {
 	const struct inode *inode = asking->made;
-	const struct lasting_facts *facts = &asking->facts;
+	const struct lockfile_facts *facts = &asking->facts;
 
 	if (!asking->resumed || asking->read_error != 0 || !asking->is_ours || directory == NULL)
 		return false;
-	return facts->number == inode->lasting->number ||
-	       (!lasting_is_ours(inode_child(directory, inode->name)) &&
-		facts->maker == inode->lasting->maker &&
+	return facts->number == inode->lockfile->number ||
+	       (!lockfile_is_ours(inode_child(directory, inode->name)) &&
+		facts->maker == inode->lockfile->maker &&
 		(facts->mode & S_IFMT) == (inode->mode & S_IFMT));
 }
 
-bool lasting_read_again(struct asking *asking)
+bool lockfile_read_again(struct asking *asking)
 {
 	if (asking->alter_error != 0 || asking->tries >= ASKING_TRIES_MAX ||
 	    (asking->read_error == 0 ? is_made(asking) : asking->read_error != -ENOENT))
 		return false;
 	asking->tries++;
-	asking_read(asking, asking->made->lasting->path);
+	asking_read(asking, asking->made->lockfile->path);
 	return true;
 }
 
@@ -187,12 +187,12 @@ static void made(struct asking *asking)
 {
 	int error = asking->alter_error;
 
-	if (lasting_read_again(asking))
+	if (lockfile_read_again(asking))
 		return;
-	if (error == -EEXIST && lasting_is_done(asking, parent_of(asking)))
+	if (error == -EEXIST && lockfile_is_done(asking, parent_of(asking)))
 		error = 0;
 	if (error == 0)
-		error = lasting_appear_made(asking, parent_of(asking));
+		error = lockfile_appear_made(asking, parent_of(asking));
 	else
 		inode_detach(asking->filesystem, asking->made);
 	if (error == 0)
@@ -207,14 +207,14 @@ static int prepare_for_caller(fuse_req_t req, struct inode *parent, const char *
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	struct filesystem *filesystem = filesystem_of(req);
-	int error = lasting_prepare(filesystem, parent, name, mode, caller->uid, caller->gid,
-				    text_bytes, ret);
+	int error = lockfile_prepare(filesystem, parent, name, mode, caller->uid, caller->gid,
+				     text_bytes, ret);
 
 	if (error != 0)
 		return error;
 	if ((*ret)->access.fixed)
 		error = access_check(req, &(*ret)->access, W_OK);
-	if (error == 0 && !lasting_renew_id(*ret))
+	if (error == 0 && !lockfile_renew_id(*ret))
 		error = -EIO;
 	if (error != 0) {
 		inode_detach(filesystem, *ret);
@@ -223,8 +223,8 @@ static int prepare_for_caller(fuse_req_t req, struct inode *parent, const char *
 	return 0;
 }
 
-void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t mode,
-		  const char *target)
+void lockfile_make(fuse_req_t req, struct inode *parent, const char *name, mode_t mode,
+		   const char *target)
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *inode = inode_child(parent, name);
@@ -232,7 +232,7 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 	if (late_holds(req, inode, false) || writes_hold(req))
 		return;
 	size_t bytes = target != NULL ? strlen(target) : 0;
-	int error = lasting_stands(inode)
+	int error = lockfile_stands(inode)
 			    ? -EEXIST
 			    : prepare_for_caller(req, parent, name, mode, bytes, &inode);
 
@@ -250,40 +250,40 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 		inode_detach(filesystem, inode);
 		return;
 	}
-	lasting_note_maker(inode, asking->thread);
+	lockfile_note_maker(inode, asking->thread);
 	asking->made = inode;
-	lasting_ask_to_make(asking, STEP_MAKE, 1, NULL, 0);
+	lockfile_ask_to_make(asking, STEP_MAKE, 1, NULL, 0);
 }
 
 /* LINK */
 
-void lasting_free_texts(const struct store_step *steps, int count)
+void lockfile_free_texts(const struct store_step *steps, int count)
 {
 	for (int i = 0; i < count; i++)
 		free((char *)steps[i].text);
 }
 
-int lasting_renumber(struct inode *inode, const struct inode *except, nlink_t links,
-		     struct store_step *steps)
+int lockfile_renumber(struct inode *inode, const struct inode *except, nlink_t links,
+		      struct store_step *steps)
 {
 	struct inode *link = inode;
 	int count = 0;
 
 	do {
-		if (link->parent != NULL && link != except && link->lasting->is_ours) {
-			link->lasting->dates = true; /* it is no change of the text */
+		if (link->parent != NULL && link != except && link->lockfile->is_ours) {
+			link->lockfile->dates = true; /* it is no change of the text */
 			inode_mark(link);
-			char *text = lasting_format(link, links);
+			char *text = lockfile_format(link, links);
 			if (text == NULL) {
-				lasting_free_texts(steps, count);
+				lockfile_free_texts(steps, count);
 				return -ENOMEM;
 			}
 			steps[count++] = (struct store_step){.kind = STEP_REPLACE,
-							     .path = link->lasting->path,
+							     .path = link->lockfile->path,
 							     .text = text,
 							     .version = STORE_ANY_VERSION};
 		}
-		link = link->lasting->next;
+		link = link->lockfile->next;
 	} while (link != inode);
 	return count;
 }
@@ -294,23 +294,23 @@ static int copy_content(struct inode *inode, struct inode *from)
 	int error = text_set(inode, from->text.bytes, from->text.count, inode->maker);
 
 	if (error == 0 && S_ISREG(from->mode))
-		error = lasting_set_queue(inode, from->lasting->queue);
+		error = lockfile_set_queue(inode, from->lockfile->queue);
 	if (error != 0)
 		return error;
 	inode->uid = from->uid;
 	inode->gid = from->gid;
 	inode->atime = from->atime;
 	inode->mtime = from->mtime;
-	inode->lasting->dates = true;
-	lasting_copy_maker(inode, from);
-	lasting_join(inode, from);
+	inode->lockfile->dates = true;
+	lockfile_copy_maker(inode, from);
+	lockfile_join(inode, from);
 	inode_mark(inode);
 	inode_mark(from);
 	return 0;
 }
 
-int lasting_prepare_copy(fuse_req_t req, struct inode *parent, const char *name, struct inode *from,
-			 struct inode **ret)
+int lockfile_prepare_copy(fuse_req_t req, struct inode *parent, const char *name,
+			  struct inode *from, struct inode **ret)
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *inode;
@@ -336,7 +336,7 @@ static bool are_linked(const struct inode *inode, const struct inode *other)
 	do {
 		if (link == other)
 			return true;
-		link = link->lasting->next;
+		link = link->lockfile->next;
 	} while (link != inode);
 	return false;
 }
@@ -353,10 +353,10 @@ static void ask_for_linked(fuse_req_t req, const struct inode *parent, const str
 	struct asking *asking = asking_begin(req, sizeof(*asking), parent, found_linked);
 
 	if (asking != NULL)
-		asking_read(asking, inode->lasting->path);
+		asking_read(asking, inode->lockfile->path);
 }
 
-void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, const char *name)
+void lockfile_link(fuse_req_t req, struct inode *inode, struct inode *parent, const char *name)
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	const struct inode *present = inode_child(parent, name);
@@ -366,22 +366,22 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 
 	if (late_holds(req, inode, false) || writes_hold(req))
 		return;
-	if (!lasting_is_ours(inode) || inode->parent == NULL)
+	if (!lockfile_is_ours(inode) || inode->parent == NULL)
 		error = inode->parent == NULL ? -ENOENT : -EPERM;
 	else if (inode->shard != shard_of(filesystem, parent->path))
 		error = -EXDEV;
-	else if (lasting_links_soon(inode) >= LINKS_MAX)
+	else if (lockfile_links_soon(inode) >= LINKS_MAX)
 		error = -EMLINK;
-	else if (lasting_stands(present))
+	else if (lockfile_stands(present))
 		error = -EEXIST;
 	if (error == 0 && present != NULL && are_linked(inode, present)) {
 		ask_for_linked(req, parent, present);
 		return;
 	}
 	if (error == 0)
-		error = lasting_prepare_copy(req, parent, name, inode, &made_inode);
+		error = lockfile_prepare_copy(req, parent, name, inode, &made_inode);
 	if (error == 0) {
-		count = lasting_renumber(inode, made_inode, lasting_links(inode) + 1, steps);
+		count = lockfile_renumber(inode, made_inode, lockfile_links(inode) + 1, steps);
 		error = count < 0 ? count : 0;
 		if (error != 0)
 			inode_detach(filesystem, made_inode);
@@ -395,17 +395,17 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 		inode_detach(filesystem, made_inode);
 	} else {
 		asking->made = made_inode;
-		made_inode->lasting->is_linking = true;
-		lasting_ask_to_make(asking, STEP_MAKE, lasting_links(inode) + 1, steps,
-				    (size_t)count);
+		made_inode->lockfile->is_linking = true;
+		lockfile_ask_to_make(asking, STEP_MAKE, lockfile_links(inode) + 1, steps,
+				     (size_t)count);
 	}
-	lasting_free_texts(steps, count);
+	lockfile_free_texts(steps, count);
 }
 
 /* UNLINK, RMDIR */
 
-void lasting_log_taken(const struct asking *asking, const char *path, const char *who,
-		       const char *how)
+void lockfile_log_taken(const struct asking *asking, const char *path, const char *who,
+			const char *how)
 {
 	char command[16];
 	pid_t process = claim_text_process(asking->thread);
@@ -417,10 +417,10 @@ void lasting_log_taken(const struct asking *asking, const char *path, const char
 			 (int)process, command);
 }
 
-void lasting_log_inode_taken(const struct asking *asking, const struct inode *inode,
-			     const char *how)
+void lockfile_log_inode_taken(const struct asking *asking, const struct inode *inode,
+			      const char *how)
 {
-	lasting_log_taken(asking, inode->path, inode->lasting->who, how);
+	lockfile_log_taken(asking, inode->path, inode->lockfile->who, how);
 }
 
 /* Another host has changed the file that is to be removed, which has been read anew. */
@@ -430,14 +430,14 @@ static void found_changed(struct asking *asking)
 	int error = parent != NULL ? asking->read_error : -ENOENT;
 
 	if (error == 0)
-		error = lasting_know(asking->filesystem, parent, asking->name, &asking->facts,
-				     asking->is_ours, asking->uid, &inode);
+		error = lockfile_know(asking->filesystem, parent, asking->name, &asking->facts,
+				      asking->is_ours, asking->uid, &inode);
 	if (error != 0) {
 		asking_reply(asking, asking_errno(error));
 		return;
 	}
 	asking->node = inode->node;
-	lasting_ask_to_remove(asking, inode);
+	lockfile_ask_to_remove(asking, inode);
 }
 
 static void removed(struct asking *asking)
@@ -450,44 +450,44 @@ static void removed(struct asking *asking)
 		inode = NULL;
 	if (error == -ESTALE && inode != NULL && asking->tries++ < ASKING_TRIES_MAX) {
 		asking->done = found_changed;
-		asking_read(asking, inode->lasting->path);
+		asking_read(asking, inode->lockfile->path);
 		return;
 	}
 	/* It may be another name of the content that went in the same moment. */
-	if (error == -ENOENT && lasting_is_ours(inode) && inode->lasting->is_linked &&
+	if (error == -ENOENT && lockfile_is_ours(inode) && inode->lockfile->is_linked &&
 	    asking->tries++ < ASKING_TRIES_MAX) {
-		lasting_ask_to_remove(asking, inode);
+		lockfile_ask_to_remove(asking, inode);
 		return;
 	}
 	if (error == 0 && inode != NULL && asking->is_order)
-		lasting_log_taken(asking, inode->path, asking->facts.who, "broken");
-	else if (error == 0 && inode != NULL && !inode->lasting->is_ours)
-		lasting_log_inode_taken(asking, inode, "removed");
+		lockfile_log_taken(asking, inode->path, asking->facts.who, "broken");
+	else if (error == 0 && inode != NULL && !inode->lockfile->is_ours)
+		lockfile_log_inode_taken(asking, inode, "removed");
 	if (error == 0)
 		late_touch(parent, asking->uid);
 	if ((error == 0 || error == -ENOENT) && inode != NULL)
-		lasting_forget(asking->filesystem, inode);
+		lockfile_forget(asking->filesystem, inode);
 	asking_reply(asking, error == 0 ? 0 : asking_errno(error));
 }
 
-void lasting_ask_to_remove(struct asking *asking, struct inode *inode)
+void lockfile_ask_to_remove(struct asking *asking, struct inode *inode)
 {
 	struct store_step steps[STORE_STEPS_MAX];
 	int count = 0;
 
 	asking->done = removed;
-	if (inode->lasting->is_ours && lasting_links(inode) > 1)
-		count = lasting_renumber(inode, inode, lasting_links(inode) - 1, steps + 1);
+	if (inode->lockfile->is_ours && lockfile_links(inode) > 1)
+		count = lockfile_renumber(inode, inode, lockfile_links(inode) - 1, steps + 1);
 	if (count < 0) {
 		asking_reply(asking, ENOMEM);
 		return;
 	}
 	steps[0] = (struct store_step){
 		.kind = STEP_REMOVE,
-		.path = inode->lasting->path,
-		.version = inode->lasting->is_ours ? STORE_ANY_VERSION : inode->lasting->version};
+		.path = inode->lockfile->path,
+		.version = inode->lockfile->is_ours ? STORE_ANY_VERSION : inode->lockfile->version};
 	asking_alter(asking, steps, 1 + (size_t)count);
-	lasting_free_texts(steps + 1, count);
+	lockfile_free_texts(steps + 1, count);
 }
 
 /* The directory has been listed. */
@@ -499,28 +499,28 @@ static void found_empty(struct asking *asking)
 		asking_reply(asking, asking_errno(asking->read_error));
 	else if (inode == NULL || inode->parent == NULL)
 		asking_reply(asking, ENOENT);
-	else if (!asking->is_empty || !lasting_may_take_directory(inode))
+	else if (!asking->is_empty || !lockfile_may_take_directory(inode))
 		asking_reply(asking, ENOTEMPTY);
 	else
-		lasting_ask_to_remove(asking, inode);
+		lockfile_ask_to_remove(asking, inode);
 }
 
-bool lasting_may_take_directory(const struct inode *inode)
+bool lockfile_may_take_directory(const struct inode *inode)
 {
-	return inode->lasting->is_ours || !inode->lasting->is_moved;
+	return inode->lockfile->is_ours || !inode->lockfile->is_moved;
 }
 
-int lasting_may_remove(fuse_req_t req, const struct inode *inode)
+int lockfile_may_remove(fuse_req_t req, const struct inode *inode)
 {
 	if (inode->access.fixed && access_check(req, &inode->access, W_OK) != 0)
 		return -EPERM;
-	if (!inode->lasting->is_ours &&
+	if (!inode->lockfile->is_ours &&
 	    config_policy(filesystem_of(req)->config, inode->path).steal == STEAL_NO)
 		return -EPERM;
 	return 0;
 }
 
-void lasting_remove(fuse_req_t req, struct inode *parent, const char *name, bool directory)
+void lockfile_remove(fuse_req_t req, struct inode *parent, const char *name, bool directory)
 {
 	struct inode *inode = inode_child(parent, name);
 	int error = 0;
@@ -532,7 +532,7 @@ void lasting_remove(fuse_req_t req, struct inode *parent, const char *name, bool
 	else if (S_ISDIR(inode->mode) != directory)
 		error = directory ? -ENOTDIR : -EISDIR;
 	else
-		error = lasting_may_remove(req, inode);
+		error = lockfile_may_remove(req, inode);
 	if (error != 0) {
 		fuse_reply_err(req, -error);
 		return;
@@ -547,13 +547,13 @@ void lasting_remove(fuse_req_t req, struct inode *parent, const char *name, bool
 	else if (directory)
 		asking_list(asking, inode);
 	else
-		lasting_ask_to_remove(asking, inode);
+		lockfile_ask_to_remove(asking, inode);
 }
 
-void lasting_abandon(struct inode *inode)
+void lockfile_abandon(struct inode *inode)
 {
 	struct store_step step = {
-		.kind = STEP_REMOVE, .path = inode->lasting->path, .version = STORE_ANY_VERSION};
+		.kind = STEP_REMOVE, .path = inode->lockfile->path, .version = STORE_ANY_VERSION};
 	struct asking *asking = asking_begin_alone(inode->parent, removed);
 
 	if (asking == NULL)
@@ -561,7 +561,7 @@ void lasting_abandon(struct inode *inode)
 	if (user_lines_pass(asking->filesystem, inode->maker, USER_LINES_EVENTS))
 		log_lock_warning(inode->path,
 				 "process %d (%s), which made the lock file, has ended: removed",
-				 (int)inode->lasting->maker, inode->lasting->command);
+				 (int)inode->lockfile->maker, inode->lockfile->command);
 	asking->name = strdup(inode->name);
 	asking->node = inode->node;
 	if (asking->name != NULL)
@@ -570,10 +570,10 @@ void lasting_abandon(struct inode *inode)
 		asking_free(asking);
 }
 
-void lasting_abandon_all(struct filesystem *filesystem)
+void lockfile_abandon_all(struct filesystem *filesystem)
 {
 	struct inode *inode;
 
-	while ((inode = lasting_next_abandoned(filesystem)) != NULL)
-		lasting_abandon(inode);
+	while ((inode = lockfile_next_abandoned(filesystem)) != NULL)
+		lockfile_abandon(inode);
 }

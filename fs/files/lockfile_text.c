@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the form of the texts that the store has of lasting names. Loop thread only.
+ * Owns the form of the texts that the store has of lock files. Loop thread only.
  */
-#include "files/lasting_text.h"
+#include "files/lockfile_text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 /* The end of the line, and what is behind it. */
 static void format_text(FILE *out, const struct text *text)
 {
-	bool is_behind = text->count > LASTING_LINE_BYTES_MAX;
+	bool is_behind = text->count > LOCKFILE_LINE_BYTES_MAX;
 
 	if (is_behind)
 		state_unsigned(out, "bytes", text->count);
@@ -33,33 +33,33 @@ static void format_text(FILE *out, const struct text *text)
 		cobs_write(out, text->bytes, text->count);
 }
 
-char *lasting_format(const struct inode *inode, nlink_t links)
+char *lockfile_format(const struct inode *inode, nlink_t links)
 {
-	const struct lasting *lasting = inode->lasting;
+	const struct lockfile *lockfile = inode->lockfile;
 	char *text = NULL;
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
 	if (out == NULL)
 		return NULL;
-	fprintf(out, "%s\n", lasting->id);
+	fprintf(out, "%s\n", lockfile->id);
 	state_begin(out, "file");
-	if (lasting->number != lasting_number(lasting->id))
-		state_unsigned(out, "inode", lasting->number);
-	if (lasting_has_other_queue(inode))
-		state_text(out, "lock", lasting->queue);
+	if (lockfile->number != lockfile_number(lockfile->id))
+		state_unsigned(out, "inode", lockfile->number);
+	if (lockfile_has_other_queue(inode))
+		state_text(out, "lock", lockfile->queue);
 	state_unsigned(out, "mode", inode->mode);
 	state_unsigned(out, "uid", inode->uid);
 	state_unsigned(out, "gid", inode->gid);
 	state_unsigned(out, "links", links);
-	state_flag(out, "moved", lasting->is_moved);
-	if (lasting->dates)
+	state_flag(out, "moved", lockfile->is_moved);
+	if (lockfile->dates)
 		state_time(out, "mtime", inode->mtime);
 	if (clock_ns_of(inode->atime) != clock_ns_of(inode->mtime))
 		state_time(out, "atime", inode->atime);
 	state_text(out, "host", inode->shard->filesystem->host);
-	state_number(out, "pid", lasting->maker);
-	state_text(out, "command", lasting->command);
+	state_number(out, "pid", lockfile->maker);
+	state_text(out, "command", lockfile->command);
 	format_text(out, &inode->text);
 	bool failed = ferror(out) != 0;
 	if (fclose(out) != 0 || failed) {
@@ -70,7 +70,7 @@ char *lasting_format(const struct inode *inode, nlink_t links)
 }
 
 /* Returns false if that is no path of a queue, or when out of memory. */
-static bool parse_queue(struct state_reader *in, struct lasting_facts *facts)
+static bool parse_queue(struct state_reader *in, struct lockfile_facts *facts)
 {
 	const char *queue = state_get_text(in, "lock");
 
@@ -80,12 +80,12 @@ static bool parse_queue(struct state_reader *in, struct lasting_facts *facts)
 }
 
 /* The text as it is in the line, whose bytes are the reader's. Returns false when out of memory. */
-static bool parse_text(struct state_reader *in, struct lasting_facts *facts)
+static bool parse_text(struct state_reader *in, struct lockfile_facts *facts)
 {
 	size_t bytes;
 	const void *text = state_get_bytes(in, "text", &bytes);
 
-	facts->text_bytes = bytes < LASTING_TEXT_BYTES_MAX ? bytes : LASTING_TEXT_BYTES_MAX;
+	facts->text_bytes = bytes < LOCKFILE_TEXT_BYTES_MAX ? bytes : LOCKFILE_TEXT_BYTES_MAX;
 	facts->text = malloc(facts->text_bytes + 1);
 	if (facts->text == NULL)
 		return false;
@@ -97,7 +97,7 @@ static bool parse_text(struct state_reader *in, struct lasting_facts *facts)
 /* The text that is behind the two lines. Returns false if it is not there, or when out of memory.
  */
 static bool parse_text_behind(const struct store_claim *claim, struct state_reader *in,
-			      struct lasting_facts *facts)
+			      struct lockfile_facts *facts)
 {
 	const char *at = claim->data, *end = at + claim->data_bytes;
 
@@ -105,7 +105,7 @@ static bool parse_text_behind(const struct store_claim *claim, struct state_read
 		at = memchr(at, '\n', (size_t)(end - at));
 		at = at != NULL ? at + 1 : NULL;
 	}
-	facts->text_bytes = state_get_unsigned(in, "bytes", LASTING_TEXT_BYTES_MAX);
+	facts->text_bytes = state_get_unsigned(in, "bytes", LOCKFILE_TEXT_BYTES_MAX);
 	facts->text = at != NULL ? malloc(facts->text_bytes + 1) : NULL;
 	if (facts->text == NULL)
 		return false;
@@ -115,7 +115,7 @@ static bool parse_text_behind(const struct store_claim *claim, struct state_read
 
 /* Returns false, and leaves the facts undefined, if the lines are not of dlockfs. */
 static bool parse_lines(const struct store_claim *claim, struct state_reader *in,
-			struct lasting_facts *facts)
+			struct lockfile_facts *facts)
 {
 	if (state_next(in) != 1 || strlen(in->word) != sizeof(facts->id) - 1 || in->field_count > 0)
 		return false;
@@ -123,10 +123,10 @@ static bool parse_lines(const struct store_claim *claim, struct state_reader *in
 	if (state_next(in) != 1 || strcmp(in->word, "file") != 0)
 		return false;
 	facts->number = state_has(in, "inode") ? state_get_unsigned(in, "inode", UINT64_MAX)
-					       : lasting_number(facts->id);
+					       : lockfile_number(facts->id);
 	if (state_has(in, "lock") && !parse_queue(in, facts))
 		return false;
-	facts->mode = (mode_t)state_get_unsigned(in, "mode", 0177777) & LASTING_MODE_BITS;
+	facts->mode = (mode_t)state_get_unsigned(in, "mode", 0177777) & LOCKFILE_MODE_BITS;
 	facts->uid = (uid_t)state_get_unsigned(in, "uid", ACCOUNT_MAX);
 	facts->gid = (gid_t)state_get_unsigned(in, "gid", ACCOUNT_MAX);
 	facts->is_moved = state_find_flag(in, "moved");
@@ -153,10 +153,10 @@ static bool parse_lines(const struct store_claim *claim, struct state_reader *in
 }
 
 /* What another client has put there. */
-static int take_as_text(const struct store_claim *claim, struct lasting_facts *facts)
+static int take_as_text(const struct store_claim *claim, struct lockfile_facts *facts)
 {
-	lasting_facts_finish(facts);
-	*facts = (struct lasting_facts){
+	lockfile_facts_finish(facts);
+	*facts = (struct lockfile_facts){
 		.mode = S_IFREG | 0644,
 		.links = 1,
 		.atime = facts->ctime,
@@ -165,8 +165,8 @@ static int take_as_text(const struct store_claim *claim, struct lasting_facts *f
 		.version = facts->version,
 		.who = "another client of the store",
 	};
-	facts->text_bytes = claim->data_bytes < LASTING_TEXT_BYTES_MAX ? claim->data_bytes
-								       : LASTING_TEXT_BYTES_MAX;
+	facts->text_bytes = claim->data_bytes < LOCKFILE_TEXT_BYTES_MAX ? claim->data_bytes
+									: LOCKFILE_TEXT_BYTES_MAX;
 	facts->text = malloc(facts->text_bytes + 1);
 	if (facts->text == NULL)
 		return -ENOMEM;
@@ -179,14 +179,14 @@ static int take_as_text(const struct store_claim *claim, struct lasting_facts *f
 	return 0;
 }
 
-void lasting_facts_finish(struct lasting_facts *facts)
+void lockfile_facts_finish(struct lockfile_facts *facts)
 {
 	free(facts->text);
 	free(facts->queue);
 	facts->text = facts->queue = NULL;
 }
 
-int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts)
+int lockfile_parse(const struct store_claim *claim, struct lockfile_facts *facts)
 {
 	struct state_reader in;
 	FILE *file = claim->data_bytes > 0 ? fmemopen((void *)claim->data, claim->data_bytes, "r")
@@ -197,7 +197,7 @@ int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts)
 		claim->changed_ms / 1000,
 		claim->changed_ms % 1000 * NS_PER_MS,
 	}));
-	*facts = (struct lasting_facts){
+	*facts = (struct lockfile_facts){
 		.mtime = changed,
 		.ctime = changed,
 		.version = claim->version,
@@ -213,28 +213,28 @@ int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts)
 	return parsed ? 0 : take_as_text(claim, facts);
 }
 
-bool lasting_is_same(const struct inode *inode, const struct lasting_facts *facts)
+bool lockfile_is_same(const struct inode *inode, const struct lockfile_facts *facts)
 {
-	return strcmp(inode->lasting->id, facts->id) == 0;
+	return strcmp(inode->lockfile->id, facts->id) == 0;
 }
 
-int lasting_update(struct inode *inode, const struct lasting_facts *facts)
+int lockfile_update(struct inode *inode, const struct lockfile_facts *facts)
 {
-	struct lasting *lasting = inode->lasting;
+	struct lockfile *lockfile = inode->lockfile;
 	int error = text_set(inode, facts->text, facts->text_bytes, inode->maker);
 
 	/* Open files of a name have locked by its queue. */
-	if (error == 0 && !lasting_is_same(inode, facts))
-		error = lasting_set_queue(inode, facts->queue);
+	if (error == 0 && !lockfile_is_same(inode, facts))
+		error = lockfile_set_queue(inode, facts->queue);
 	if (error != 0)
 		return error;
-	memcpy(lasting->id, facts->id, sizeof(lasting->id));
-	lasting->number = facts->number != 0 ? facts->number : inode_number(inode->path);
-	lasting->links = facts->links;
-	lasting->is_moved = facts->is_moved;
-	lasting->version = facts->version;
-	memcpy(lasting->who, facts->who, sizeof(lasting->who));
-	lasting->dates = clock_ns_of(facts->mtime) != clock_ns_of(facts->ctime);
+	memcpy(lockfile->id, facts->id, sizeof(lockfile->id));
+	lockfile->number = facts->number != 0 ? facts->number : inode_number(inode->path);
+	lockfile->links = facts->links;
+	lockfile->is_moved = facts->is_moved;
+	lockfile->version = facts->version;
+	memcpy(lockfile->who, facts->who, sizeof(lockfile->who));
+	lockfile->dates = clock_ns_of(facts->mtime) != clock_ns_of(facts->ctime);
 	inode->mode = facts->mode;
 	inode->uid = facts->uid;
 	inode->gid = facts->gid;

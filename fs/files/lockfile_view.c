@@ -2,7 +2,7 @@
  *
  * Loop thread only.
  */
-#include "files/lasting_view.h"
+#include "files/lockfile_view.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "files/lasting_text.h"
+#include "files/lockfile_text.h"
 
 /* Behind the id. The names of claims end in digits. */
 #define SUFFIX ".file"
@@ -37,7 +37,7 @@ static bool keeps_files(const struct config *config, const char *path, size_t by
 	return keeps;
 }
 
-size_t lasting_top_bytes(const struct config *config, const char *path)
+size_t lockfile_top_bytes(const struct config *config, const char *path)
 {
 	size_t top_bytes = SIZE_MAX, bytes = 0;
 
@@ -62,38 +62,38 @@ static char *store_path(const char *path, size_t top_bytes, const char *end)
 	return bytes < 0 ? NULL : stored;
 }
 
-static bool is_lasting(const char *path, size_t top_bytes)
+static bool is_lockfile(const char *path, size_t top_bytes)
 {
 	return top_bytes != SIZE_MAX && path[top_bytes] != '\0';
 }
 
-char *lasting_queue_path(const struct config *config, const char *path)
+char *lockfile_queue_path(const struct config *config, const char *path)
 {
-	size_t bytes = lasting_top_bytes(config, path);
-	return is_lasting(path, bytes) ? store_path(path, bytes, "/") : strdup(path);
+	size_t bytes = lockfile_top_bytes(config, path);
+	return is_lockfile(path, bytes) ? store_path(path, bytes, "/") : strdup(path);
 }
 
-char *lasting_file_path(const struct config *config, const char *path)
+char *lockfile_file_path(const struct config *config, const char *path)
 {
-	size_t bytes = lasting_top_bytes(config, path);
+	size_t bytes = lockfile_top_bytes(config, path);
 
 	errno = ENOENT;
-	return is_lasting(path, bytes) ? store_path(path, bytes, "") : NULL;
+	return is_lockfile(path, bytes) ? store_path(path, bytes, "") : NULL;
 }
 
-bool lasting_view_parse(const char *claim, char id[LASTING_ID_BYTES])
+bool lockfile_view_parse(const char *claim, char id[LOCKFILE_ID_BYTES])
 {
-	if (strlen(claim) != LASTING_ID_BYTES - 1 + strlen(SUFFIX) ||
-	    strcmp(claim + LASTING_ID_BYTES - 1, SUFFIX) != 0)
+	if (strlen(claim) != LOCKFILE_ID_BYTES - 1 + strlen(SUFFIX) ||
+	    strcmp(claim + LOCKFILE_ID_BYTES - 1, SUFFIX) != 0)
 		return false;
-	memcpy(id, claim, LASTING_ID_BYTES - 1);
-	id[LASTING_ID_BYTES - 1] = '\0';
+	memcpy(id, claim, LOCKFILE_ID_BYTES - 1);
+	id[LOCKFILE_ID_BYTES - 1] = '\0';
 	return true;
 }
 
 static size_t top_bytes(const void *context, const char *path)
 {
-	return lasting_top_bytes(context, path);
+	return lockfile_top_bytes(context, path);
 }
 
 /* Returns false when out of memory. */
@@ -105,8 +105,8 @@ static bool copy(const char *text, char **ret)
 
 static int read_facts(const struct store_claim *claim, struct view_facts *ret)
 {
-	struct lasting_facts facts;
-	int error = lasting_parse(claim, &facts);
+	struct lockfile_facts facts;
+	int error = lockfile_parse(claim, &facts);
 	bool done = error == 0;
 
 	*ret = (struct view_facts){.kind = "file", .uid = -1};
@@ -127,8 +127,8 @@ static int read_facts(const struct store_claim *claim, struct view_facts *ret)
 	}
 	ret->queue = facts.queue;
 	facts.queue = NULL;
-	lasting_facts_finish(&facts);
+	lockfile_facts_finish(&facts);
 	return done ? 0 : -ENOMEM;
 }
 
-const struct view_files lasting_view_files = {.top_bytes = top_bytes, .read = read_facts};
+const struct view_files lockfile_view_files = {.top_bytes = top_bytes, .read = read_facts};
