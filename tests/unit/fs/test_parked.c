@@ -104,8 +104,9 @@ static int restore(struct heir *heir, const char *line)
 	snprintf(text, sizeof(text),
 		 "dlockfs format=%d reader=%d folder=/ mountpoint=/m max_write=0 "
 		 "init=iiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiii\nstore prefix=\n"
-		 "inode node=1 path= mode=16895 uid=0 gid=0 atime=1 mtime=2 ctime=3\n"
-		 "inode node=2 parent=1 path=a mode=33188 lookups=1 uid=0 gid=0 atime=1 mtime=2 "
+		 "inode node=1 path= mode=16895 uid=0 gid=0 maker=0 atime=1 mtime=2 ctime=3\n"
+		 "inode node=2 parent=1 path=a mode=33188 lookups=1 uid=0 gid=0 maker=0 atime=1 "
+		 "mtime=2 "
 		 "ctime=3\n"
 		 "handle number=1 node=2 owner=1\n%s"
 		 "numbers last_node=2 last_status=4611686018427387904 last_number=3\nend\n",
