@@ -78,7 +78,7 @@ done
 
 # System tests that a sanitized run leaves out: those that run nothing of the build, those that measure or need its speed, and
 # those that take their time for what the servers and clocks do, with faults that chaos and record-faults inject as well.
-plain_only="layers completion mutants quickstart manual documents unit-file bench idle-cost flat-cost many-watches many-locks many-waiters long-queue
+plain_only="layers modules completion mutants quickstart manual documents unit-file bench idle-cost flat-cost many-watches many-locks many-waiters long-queue
     lease-cut lease-follower lease-idle lease-leader lease-leader-stalled lease-quorum lease-stopped lease-heartbeat
     hang hang-stop guard-busy guard-late guard-stopped disk-stall wall-clock skewed-clock hang-kernel rolling-restart restart-chaos
     kill-chaos other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped record-programs
