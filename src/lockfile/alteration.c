@@ -34,9 +34,16 @@ static bool makes_any(const struct alteration *alteration)
 	return has_kind(alteration, STEP_MAKE) || has_kind(alteration, STEP_TAKE);
 }
 
-/* Its file is meant to be one of this host. */
-static bool is_of_own(const struct alteration_step *step)
+/* Whether the file that the step is about has to be one of this host. So says the caller, or the
+ * text, whose first line is of that file alone. Another file may have the same path by now, and a
+ * text that was changed as often. */
+static bool is_about_own(const struct lockfiles *lockfiles, const struct store_step *step)
 {
+	const struct own *file = own_find(lockfiles, step->path);
+
+	if (step->kind == STEP_REPLACE && file != NULL &&
+	    own_has_line(step->text, strlen(step->text), file->line))
+		return true;
 	return step->kind == STEP_CHECK ||
 	       ((step->kind == STEP_REPLACE || step->kind == STEP_REMOVE) &&
 		step->version == STORE_ANY_VERSION);
@@ -49,6 +56,7 @@ bool alteration_add(struct alteration *alteration, const struct store_step *from
 	step->alteration = alteration;
 	step->kind = from->kind;
 	step->version = from->version;
+	step->is_of_own = is_about_own(alteration->lockfiles, from);
 	if (from->text != NULL && from->kind != STEP_REMOVE && from->kind != STEP_CHECK) {
 		step->text = strdup(from->text);
 		if (step->text == NULL)
@@ -294,7 +302,7 @@ static bool lacks_own(const struct alteration *alteration)
 {
 	for (size_t i = 0; i < alteration->count; i++) {
 		const struct alteration_step *step = &alteration->steps[i];
-		if (is_of_own(step) && own_find(alteration->lockfiles, step->turn->path) == NULL)
+		if (step->is_of_own && own_find(alteration->lockfiles, step->turn->path) == NULL)
 			return true;
 	}
 	return false;
@@ -321,7 +329,7 @@ static bool looks_for_own(const struct alteration *alteration)
 	for (size_t i = 0; i < alteration->count; i++) {
 		const struct alteration_step *step = &alteration->steps[i];
 		struct own *file = own_find(alteration->lockfiles, step->turn->path);
-		if (!is_of_own(step) || step->kind == STEP_CHECK || own_is_known(file))
+		if (!step->is_of_own || step->kind == STEP_CHECK || own_is_known(file))
 			continue;
 		if (!own_look(file))
 			lock_retry_in(alteration->lockfiles->engine, RETRY_MEMORY_MS);
@@ -472,7 +480,7 @@ static enum found judge(const struct alteration_step *step, const struct store_c
 	if (step->kind == STEP_REPLACE && claim->data_bytes == strlen(step->text) &&
 	    memcmp(claim->data, step->text, claim->data_bytes) == 0)
 		return FOUND_DONE;
-	bool meant = (is_of_own(step) || step->kind == STEP_TAKE) && file != NULL &&
+	bool meant = (step->is_of_own || step->kind == STEP_TAKE) && file != NULL &&
 		     own_has_line(claim->data, claim->data_bytes, file->line);
 	return meant ? FOUND_MEANT : FOUND_OTHER;
 }
@@ -482,7 +490,7 @@ static bool all_removed(const struct alteration *alteration)
 	for (size_t i = 0; i < alteration->count; i++) {
 		const struct alteration_step *step = &alteration->steps[i];
 		bool gone = step->found == FOUND_NOTHING ||
-			    (is_of_own(step) && step->found == FOUND_OTHER);
+			    (step->is_of_own && step->found == FOUND_OTHER);
 		if (step->kind == STEP_REMOVE && !gone)
 			return false;
 	}
@@ -516,7 +524,7 @@ static int why_not_again(const struct alteration_step *step)
 		return 0;
 	if (step->kind == STEP_TAKE)
 		return step->found == FOUND_NOTHING || step->found == FOUND_MEANT ? 0 : -ESTALE;
-	if (!is_of_own(step))
+	if (!step->is_of_own)
 		return step->found == FOUND_NOTHING ? -ENOENT : -ESTALE;
 	return step->found == FOUND_MEANT ? 0 : -ENOENT;
 }

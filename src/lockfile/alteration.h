@@ -63,6 +63,7 @@ struct alteration_step {
 	enum store_step_kind kind;
 	char *text; /* NULL: it has none */
 	uint32_t version;
+	bool is_of_own; /* its file was one of this host when that was asked for */
 	enum found found;
 	struct own *made; /* MAKE, TAKE: the file, before it is in the engine's books */
 };
