@@ -142,7 +142,7 @@ report() {
 # is_violation NAME LOG
 is_violation() {
     [[ " $model_tests " == *" $1 "* ]] ||
-        grep -qE 'violation: |VIOLATION: |[a-zA-Z]Sanitizer|sanitizer report:|runtime error: |the daemon of [^ ]+ ended with status|crashed by signal|core dumped|Segmentation fault|Aborted' "$2"
+        grep -qE 'violation: |VIOLATION: |[a-zA-Z]Sanitizer|sanitizer report:|runtime error: |the daemon of [^ ]+ ended with status|crashed by signal|core dumped|Segmentation fault|\bAborted\b' "$2"
 }
 
 # failed NAME SECONDS REASON LOG: a test has failed, and may be run once more.
