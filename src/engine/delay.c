@@ -96,7 +96,7 @@ void delay_note_orphan(struct rival *rival)
 		rival->known = KNOWN;
 	place->says_waits = place->says_keep = false;
 	place->parts.id = (struct claim_id){0}; /* of nobody who could be asked for anything */
-	rival->delay_end_ms = lock->engine->now_ms + stay_ms(lock);
+	rival->lost_ms = lock->engine->now_ms;
 	lock_retry_in(lock->engine, stay_ms(lock));
 	if (!is_used(lock))
 		return;
@@ -107,21 +107,6 @@ void delay_note_orphan(struct rival *rival)
 			rival->name, (long long)lock->policy.lock_delay_ms);
 	/* Who went before it, because it waited, or was to ask for it, does not any more. */
 	queue_judge_all(lock);
-}
-
-void delay_change_policy(struct lock *lock, const struct lock_policy *policy)
-{
-	int64_t former_ms = stay_ms(lock);
-	struct rival *rival;
-
-	lock->policy = *policy;
-	if (stay_ms(lock) == former_ms)
-		return;
-	RIVALS_FOREACH (lock->watched, rival) {
-		if (rival->orphan)
-			rival->delay_end_ms += stay_ms(lock) - former_ms;
-	}
-	lock_retry_in(lock->engine, 0);
 }
 
 void delay_look(struct lock *lock)
@@ -150,6 +135,13 @@ void delay_broken(struct claim *claim)
 	delay_look(claim->place.lock);
 }
 
+/* For so long the orphan stays. */
+static int64_t left_of(const struct rival *orphan)
+{
+	const struct lock *lock = orphan->place.lock;
+	return orphan->lost_ms + stay_ms(lock) - lock->engine->now_ms;
+}
+
 static void take_away(struct place *list)
 {
 	struct rival *rival;
@@ -159,8 +151,9 @@ static void take_away(struct place *list)
 
 		if (!rival->orphan || rival->sent)
 			continue;
-		if (rival->delay_end_ms > engine->now_ms) {
-			lock_retry_in(engine, rival->delay_end_ms - engine->now_ms);
+		int64_t left_ms = left_of(rival);
+		if (left_ms > 0) {
+			lock_retry_in(engine, left_ms);
 		} else if (engine->session.state == STORE_CONNECTED) {
 			rival->sent = true;
 			outbox_withdraw(&rival->place, true);
@@ -248,8 +241,8 @@ bool engine_find_orphan(const struct engine *engine, const char *path, const cha
 		orphan = rival_find(lock->watched, name);
 	if (orphan == NULL || !orphan->orphan)
 		return false;
-	int64_t left_ms = orphan->delay_end_ms - engine->now_ms;
-	ret->known_ms = stay_ms(lock) - left_ms;
+	int64_t left_ms = left_of(orphan);
+	ret->known_ms = engine->now_ms - orphan->lost_ms;
 	ret->left_ms = !is_used(lock) ? -1 : left_ms > 0 ? left_ms : 0;
 	return true;
 }

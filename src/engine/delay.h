@@ -36,7 +36,6 @@
 
 struct claim;
 struct lock;
-struct lock_policy;
 struct rival;
 struct store_entry;
 
@@ -69,9 +68,6 @@ void delay_marked(struct claim *claim, int error);
 
 /* The store lists the claim, somebody else's, as an orphan. */
 void delay_note_orphan(struct rival *rival);
-
-/* Another policy is that of a lock that is not in use. Orphans count from when they were seen. */
-void delay_change_policy(struct lock *lock, const struct lock_policy *policy);
 
 /* Somebody may have been lost: nothing is granted before a list shows whether an orphan stands. */
 void delay_look(struct lock *lock);

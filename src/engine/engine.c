@@ -8,7 +8,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "engine/claim.h"
@@ -220,45 +219,13 @@ int64_t engine_deadline(const struct engine *engine)
 	return tenant_ms < deadline_ms ? tenant_ms : deadline_ms;
 }
 
-/* Else only something that cannot be undone, or a delay, keeps it. */
-static bool is_in_use(const struct lock *lock)
-{
-	return lock->owners > 0 || lock->unplaced != NULL || lock->in_queue.own > 0;
-}
-
-struct lock *engine_open_lock(struct engine *engine, const char *path,
-			      const struct lock_policy *policy)
-{
-	struct lock *lock = lock_find(engine, path);
-	size_t length = strlen(path);
-
-	if (lock != NULL && !is_in_use(lock))
-		delay_change_policy(lock, policy);
-	if (lock != NULL)
-		return lock;
-	lock = calloc(1, sizeof(*lock) + length + 1);
-	if (lock == NULL)
-		return NULL;
-	lock->engine = engine;
-	lock->policy = *policy;
-	memcpy(lock->path, path, length + 1);
-	HASH_ADD(hh, engine->locks, path[0], length, lock);
-	if (lock->hh.tbl == NULL) {
-		free(lock);
-		return NULL;
-	}
-	lock->serial = ++engine->issued.serials;
-	lock_mark(lock);
-	return lock;
-}
-
 struct owner *engine_owner_open(struct engine *engine, const char *path,
 				const struct lock_policy *policy, void *cookie)
 {
 	struct owner *owner = calloc(1, sizeof(*owner));
 	if (owner == NULL)
 		return NULL;
-	owner->lock = engine_open_lock(engine, path, policy);
+	owner->lock = lock_open(engine, path, policy);
 	if (owner->lock == NULL) {
 		free(owner);
 		return NULL;
@@ -421,7 +388,7 @@ struct engine_counts engine_counts(const struct engine *engine)
 
 int engine_clear(struct engine *engine, const char *path, const struct lock_policy *policy)
 {
-	struct lock *lock = engine_open_lock(engine, path, policy);
+	struct lock *lock = lock_open(engine, path, policy);
 
 	if (lock == NULL)
 		return -ENOMEM;

@@ -162,6 +162,45 @@ struct lock *lock_find(const struct engine *engine, const char *path)
 	return lock;
 }
 
+/* Else only something that cannot be undone, or a delay, keeps it. */
+static bool is_in_use(const struct lock *lock)
+{
+	return lock->owners > 0 || lock->unplaced != NULL || lock->in_queue.own > 0;
+}
+
+static void change_policy(struct lock *lock, const struct lock_policy *policy)
+{
+	/* An orphan may have waited for long enough by the new one. */
+	if (lock->policy.lock_delay_ms != policy->lock_delay_ms)
+		lock_retry_in(lock->engine, 0);
+	lock->policy = *policy;
+}
+
+struct lock *lock_open(struct engine *engine, const char *path, const struct lock_policy *policy)
+{
+	struct lock *lock = lock_find(engine, path);
+	size_t length = strlen(path);
+
+	if (lock != NULL && !is_in_use(lock))
+		change_policy(lock, policy);
+	if (lock != NULL)
+		return lock;
+	lock = calloc(1, sizeof(*lock) + length + 1);
+	if (lock == NULL)
+		return NULL;
+	lock->engine = engine;
+	lock->policy = *policy;
+	memcpy(lock->path, path, length + 1);
+	HASH_ADD(hh, engine->locks, path[0], length, lock);
+	if (lock->hh.tbl == NULL) {
+		free(lock);
+		return NULL;
+	}
+	lock->serial = ++engine->issued.serials;
+	lock_mark(lock);
+	return lock;
+}
+
 void lock_free_if_unused(struct lock *lock)
 {
 	if (lock->owners > 0 || lock->unplaced != NULL || lock->queue.first != NULL ||

@@ -11,6 +11,7 @@
 struct claim;
 struct engine;
 struct lock;
+struct lock_policy;
 
 /* The lists of a lock's queue. They have numbers, from 1. */
 struct listing {
@@ -89,6 +90,9 @@ bool lock_has_ends_to_hear(const struct lock *lock);
 
 /* The lock of that path; NULL: it is not in use. */
 struct lock *lock_find(const struct engine *engine, const char *path);
+
+/* Finds or makes the lock, which gets the policy unless it is in use. NULL: out of memory. */
+struct lock *lock_open(struct engine *engine, const char *path, const struct lock_policy *policy);
 
 /* Frees the lock if nothing needs it. */
 void lock_free_if_unused(struct lock *lock);

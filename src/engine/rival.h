@@ -40,7 +40,7 @@ struct rival {
 	bool may_wait : 1;     /* as found out by */
 	uint32_t judged;       /* by the search of that number (search.h) */
 	int64_t trip_ms;       /* of its host, as its data say; 0: not known */
-	int64_t delay_end_ms;  /* of an orphan */
+	int64_t lost_ms;       /* of an orphan: since when it is known to be one */
 	char *text;	       /* its data, if they were read, and say that it waits; else NULL */
 };
 

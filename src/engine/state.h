@@ -255,8 +255,4 @@ static inline enum claim_mode lock_mode(const struct lock *lock, enum claim_mode
 	return claim_recipe_shares(lock_recipe(lock)) ? mode : CLAIM_EXCLUSIVE;
 }
 
-/* Finds or makes the lock, which gets the policy unless it is in use. NULL: out of memory. */
-struct lock *engine_open_lock(struct engine *engine, const char *path,
-			      const struct lock_policy *policy);
-
 #endif

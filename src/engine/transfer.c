@@ -101,7 +101,7 @@ static int restore_lock(struct restoring *restoring)
 
 	restoring->records = NULL;
 	restoring->handoff = NULL;
-	restoring->lock = engine_open_lock(engine, path, &policy);
+	restoring->lock = lock_open(engine, path, &policy);
 	if (restoring->lock == NULL)
 		return state_starve(restoring->in);
 	restoring->recipe = (enum claim_recipe)state_get_word(restoring->in, "recipe",
