@@ -229,20 +229,3 @@ void delay_stop(struct lock *lock)
 			claim->marker.asked = claim->marker.stands = false; /* it stays */
 	}
 }
-
-bool engine_find_orphan(const struct engine *engine, const char *path, const char *name,
-			struct engine_orphan *ret)
-{
-	const struct rival *orphan = NULL;
-	const struct lock *lock = lock_find(engine, path);
-	if (lock != NULL)
-		orphan = rival_find(lock->queue.first, name);
-	if (lock != NULL && (orphan == NULL || !orphan->orphan))
-		orphan = rival_find(lock->watched, name);
-	if (orphan == NULL || !orphan->orphan)
-		return false;
-	int64_t left_ms = left_of(orphan);
-	ret->known_ms = engine->now_ms - orphan->lost_ms;
-	ret->left_ms = !is_used(lock) ? -1 : left_ms > 0 ? left_ms : 0;
-	return true;
-}

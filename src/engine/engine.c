@@ -376,16 +376,6 @@ bool engine_owner_holds(const struct owner *owner)
 	return claim_held_but(owner, NULL) != NULL;
 }
 
-struct engine_counts engine_counts(const struct engine *engine)
-{
-	return (struct engine_counts){
-		.locks = HASH_COUNT(engine->locks),
-		.holders = engine->count.holders,
-		.waiters = engine->count.waiters,
-		.kept = engine->count.kept,
-	};
-}
-
 int engine_clear(struct engine *engine, const char *path, const struct lock_policy *policy)
 {
 	struct lock *lock = lock_open(engine, path, policy);

@@ -315,25 +315,3 @@ struct wish *handoff_join(struct owner *owner, enum lock_kind kind, enum claim_m
 	claim = claim_create_for(owner, kind, (struct range){CLAIM_SPAN_WHOLE, mode}, true, caller);
 	return claim != NULL ? claim->wishes : NULL;
 }
-
-void handoff_each_user(const struct claim *claim,
-		       void (*visit)(void *context, const char *claim, enum engine_use use,
-				     const char *text),
-		       void *context)
-{
-	const struct wish *wish;
-	bool first = true;
-	char name_text[CLAIM_NAME_BYTES], text[ENGINE_TEXT_BYTES];
-	const char *name = place_name(&claim->place, name_text);
-
-	DL_FOREACH (claim->wishes, wish) {
-		bool kept = wish->owner == NULL;
-		if (kept) {
-			visit(context, name, ENGINE_KEPT, NULL);
-		} else if (wish->asked || wish_is_held(wish)) {
-			wish_describe(wish, text);
-			visit(context, name, first ? ENGINE_USES : ENGINE_FOLLOWS, text);
-		}
-		first &= !kept && !wish->asked && !wish_is_held(wish);
-	}
-}

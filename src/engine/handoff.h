@@ -51,10 +51,4 @@ void handoff_go_on(struct claim *claim);
  * the session. */
 void handoffs_settle(struct lock *lock);
 
-/* As engine_each_user(), for one claim. */
-void handoff_each_user(const struct claim *claim,
-		       void (*visit)(void *context, const char *claim, enum engine_use use,
-				     const char *text),
-		       void *context);
-
 #endif

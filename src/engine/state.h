@@ -33,6 +33,7 @@
  *   session.c     the session and its lease
  *   moratorium.c  nothing is granted for a while after the store has forgotten claims
  *   tenant.h      lock files, which share the engine's session
+ *   report.c      what is told of all that to people
  *   outbox.c      what is sent to the store, behind the commit of the journal
  *   save.c        all that as text, and what of it has changed
  *   transfer.c    passed on to another process

@@ -303,36 +303,6 @@ bool engine_claim_caller(const struct engine *engine, const char *path, const ch
 	return claim != NULL;
 }
 
-void engine_each_own(const struct engine *engine, const char *path,
-		     void (*visit)(void *context, const char *claim, bool held), void *context)
-{
-	const struct lock *lock = lock_find(engine, path);
-	const struct claim *claim;
-	char text[CLAIM_NAME_BYTES];
-
-	if (lock == NULL || lock->in_queue.own == 0)
-		return;
-	CLAIMS_FOREACH (lock->queue.first, claim) {
-		visit(context, place_name(&claim->place, text), claim->state == CLAIM_HELD);
-	}
-}
-
-void engine_each_user(const struct engine *engine, const char *path,
-		      void (*visit)(void *context, const char *claim, enum engine_use use,
-				    const char *text),
-		      void *context)
-{
-	const struct lock *lock = lock_find(engine, path);
-	const struct claim *claim;
-
-	if (lock == NULL || (lock->handoffs.waiting == NULL && lock->handoffs.held == NULL))
-		return;
-	CLAIMS_FOREACH (lock->queue.first, claim) {
-		if (claim->handoff != NULL)
-			handoff_each_user(claim, visit, context);
-	}
-}
-
 int steer_claim(struct engine *engine, const char *path, const char *name, enum engine_order order,
 		const char *who)
 {
