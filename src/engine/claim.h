@@ -10,10 +10,7 @@
 
 #include "claim/name.h"
 #include "claim/range_set.h"
-#include "engine/coverage.h"
 #include "engine/delay.h"
-#include "engine/engine.h"
-#include "engine/handoff.h"
 #include "engine/place.h"
 #include "engine/wish.h"
 #include "journal/journal.h"
@@ -28,7 +25,36 @@ enum claim_state {
 	CLAIM_LEAVING,
 };
 
+struct engine;
 struct lock;
+
+/* What a claim that is handed on from wish to wish needs for that. */
+struct handoff {
+	struct claim *claim;
+	struct handoff *prev, *next; /* in lock->handoffs, or lock->held_handoffs */
+	uint64_t number;	     /* by which saved wishes name their claim */
+	int64_t passed;		     /* how often it was handed on while another host waited */
+	const struct owner *asker;   /* whose it is while it is WAITING; only to be compared */
+	bool contended;		     /* another host waits for it, as far as is known */
+};
+
+/* Of a lock. */
+struct handoffs {
+	struct handoff *waiting; /* of claims not HELD, in the order of asking */
+	struct handoff *held;
+};
+
+/* What a claim of record locks is about. */
+struct coverage {
+	struct range_set ranges; /* place.ranges: all that it covers; only becomes less */
+	struct range_set next;	 /* what it will be, if it changes */
+	struct range asked;	 /* what is held from the grant on */
+	struct owner *file;	 /* through which it was asked for */
+	uint64_t cycle_list;	 /* the list in which a cycle is to be seen again */
+	int cycles;		 /* in how many it was asked to be */
+	int64_t cycle_ms;	 /* from when on; 0: it was not seen */
+	bool changes;		 /* a change is prepared */
+};
 
 /* What is written into the data of a claim. */
 struct writing {
@@ -127,6 +153,11 @@ static inline struct coverage *claim_coverage(const struct claim *claim)
 static inline bool claim_is_kept(const struct claim *claim)
 {
 	return claim->state == CLAIM_HELD && claim->wishes->owner == NULL;
+}
+
+static inline struct lock *wish_lock(const struct wish *wish)
+{
+	return wish->claim->place.lock;
 }
 
 /* Whether the lock is held with the claim that was granted to the wish. */

@@ -17,18 +17,6 @@ struct owner;
 struct place;
 struct records;
 
-/* What a claim of record locks is about. */
-struct coverage {
-	struct range_set ranges; /* place.ranges: all that it covers; only becomes less */
-	struct range_set next;	 /* what it will be, if it changes */
-	struct range asked;	 /* what is held from the grant on */
-	struct owner *file;	 /* through which it was asked for */
-	uint64_t cycle_list;	 /* the list in which a cycle is to be seen again */
-	int cycles;		 /* in how many it was asked to be */
-	int64_t cycle_ms;	 /* from when on; 0: it was not seen */
-	bool changes;		 /* a change is prepared */
-};
-
 /* So many more ranges are on the account of the file that the process has locked through first. */
 void coverage_account(const struct records *records, ptrdiff_t more);
 

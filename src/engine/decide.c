@@ -13,6 +13,7 @@
 #include "engine/decisions.h"
 #include "engine/handoff.h"
 #include "engine/lock.h"
+#include "engine/proof.h"
 #include "engine/queue.h"
 #include "engine/record.h"
 #include "engine/save.h"

@@ -376,6 +376,12 @@ bool engine_owner_holds(const struct owner *owner)
 	return claim_held_but(owner, NULL) != NULL;
 }
 
+const struct range_set *engine_ranges(const struct owner *file, uint64_t process)
+{
+	const struct records *records = records_find(file->lock, process);
+	return records != NULL && records->held.count > 0 ? &records->held : NULL;
+}
+
 int engine_clear(struct engine *engine, const char *path, const struct lock_policy *policy)
 {
 	struct lock *lock = lock_open(engine, path, policy);

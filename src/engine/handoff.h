@@ -12,22 +12,6 @@
 struct claim;
 struct lock;
 
-/* What a claim that is handed on from wish to wish needs for that. */
-struct handoff {
-	struct claim *claim;
-	struct handoff *prev, *next; /* in lock->handoffs, or lock->held_handoffs */
-	uint64_t number;	     /* by which saved wishes name their claim */
-	int64_t passed;		     /* how often it was handed on while another host waited */
-	const struct owner *asker;   /* whose it is while it is WAITING; only to be compared */
-	bool contended;		     /* another host waits for it, as far as is known */
-};
-
-/* Of a lock. */
-struct handoffs {
-	struct handoff *waiting; /* of claims not HELD, in the order of asking */
-	struct handoff *held;
-};
-
 /* Whether claims of flock and open are handed on from one wish to the next. */
 bool handoff_applies(const struct lock *lock);
 

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "engine/claim.h"
+#include "engine/coverage.h"
 #include "engine/decide.h"
 #include "engine/delay.h"
 #include "engine/handoff.h"

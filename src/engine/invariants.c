@@ -8,6 +8,7 @@
 
 #include "engine/claim.h"
 #include "engine/conflict.h"
+#include "engine/engine.h"
 #include "engine/lock.h"
 #include "engine/precedence.h"
 #include "engine/queue.h"

@@ -190,7 +190,7 @@ static void send(struct engine *engine, const struct outgoing *outgoing)
 		end_keeping(engine);
 	if (waits) {
 		decisions_tell(engine);
-		engine_send(engine);
+		outbox_send(engine);
 	}
 	transmit(engine, outgoing);
 }
@@ -199,10 +199,10 @@ void outbox_conclude(struct engine *engine)
 {
 	decisions_tell(engine);
 	if (!is_kept(engine))
-		engine_send(engine);
+		outbox_send(engine);
 }
 
-void engine_send(struct engine *engine)
+void outbox_send(struct engine *engine)
 {
 	struct outgoing *outgoing;
 

@@ -51,6 +51,9 @@ void outbox_renew(struct engine *engine);
  * of each call of the engine. */
 void outbox_conclude(struct engine *engine);
 
+/* As engine_send(). */
+void outbox_send(struct engine *engine);
+
 /* The session is over, which the engine found, and nothing is held any more: tells callers what was
  * decided, and gives the session up. Does not wait for the journal: the books say nothing of it. */
 void outbox_renew_now(struct engine *engine);

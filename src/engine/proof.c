@@ -34,6 +34,7 @@
 
 #include "engine/conflict.h"
 #include "engine/decisions.h"
+#include "engine/engine.h"
 #include "engine/lock.h"
 #include "engine/outbox.h"
 #include "engine/overseer.h"

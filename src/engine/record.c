@@ -129,12 +129,6 @@ int records_add_file(struct records *records, struct owner *file)
 	return 0;
 }
 
-const struct range_set *engine_ranges(const struct owner *file, uint64_t process)
-{
-	const struct records *records = records_find(file->lock, process);
-	return records != NULL && records->held.count > 0 ? &records->held : NULL;
-}
-
 bool records_cover(const struct claim *claim)
 {
 	return coverage_includes(claim_owner(claim)->records, claim_coverage(claim)->asked);

@@ -74,11 +74,6 @@ const struct field engine_handoff_fields[] = {
 
 #define WHOLE(type, part) STATE_WHOLE(part, type, item)
 
-void engine_save_owner(const struct owner *owner, FILE *out)
-{
-	state_unsigned(out, "owner", owner->number);
-}
-
 static const struct engine_transfer *transfer_of(const struct owner *owner)
 {
 	return owner->lock->engine->transfer;
@@ -136,7 +131,7 @@ static void save_process(const struct state_item *item, FILE *out)
 	state_unsigned(out, "id", records->process_id);
 	state_number(out, "pid", records->pid);
 	state_ranges(out, "held", &records->held);
-	engine_save_owner(owner, out);
+	state_unsigned(out, "owner", owner->number);
 	fields_save(engine_owner_fields, owner, out);
 	state_unsigned(out, "file", transfer_of(owner)->number_owner(records->files[0]->cookie));
 	state_end(out);
@@ -379,12 +374,12 @@ static void visit_wishes(const struct state_visit *each, struct handoff *list)
 	}
 }
 
-/* All but the engine's own, in the order of their lines. */
-static void visit_all(const struct engine *engine, struct state_visit each)
+void save_visit(struct engine *engine, struct state_visit each)
 {
 	struct lock *lock;
 	struct records *records;
 
+	state_journal_visit(&each, &engine->item, &engine_kind);
 	engine->transfer->each_owner(engine->context, visit_owner, &each);
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		state_journal_visit(&each, &lock->item, &lock_kind);
@@ -397,23 +392,4 @@ static void visit_all(const struct engine *engine, struct state_visit each)
 		visit_wishes(&each, lock->handoffs.held);
 	}
 	engine->tenant.kind->visit(engine->tenant.context, &each);
-}
-
-void engine_save(struct engine *engine, const struct engine_transfer *transfer, FILE *out)
-{
-	engine->transfer = transfer;
-	save_engine(&engine->item, out);
-	visit_all(engine, (struct state_visit){.out = out});
-}
-
-void engine_set_journal(struct engine *engine, struct state_journal *journal,
-			const struct engine_transfer *transfer, uint64_t place)
-{
-	engine->journal = journal;
-	engine->transfer = transfer;
-	engine->place = place;
-	if (journal == NULL)
-		return;
-	engine_mark(engine);
-	visit_all(engine, (struct state_visit){.journal = journal});
 }

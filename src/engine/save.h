@@ -28,6 +28,9 @@ void owner_mark(struct owner *owner);
 void claim_mark(struct claim *claim);
 void wish_mark(struct wish *wish);
 
+/* Visits all of them, in the order of their lines. */
+void save_visit(struct engine *engine, struct state_visit each);
+
 /* It is about to be freed. */
 void engine_unmark(struct engine *engine, struct state_item *item);
 

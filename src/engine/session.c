@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "engine/claim.h"
 #include "engine/conflict.h"
+#include "engine/coverage.h"
 #include "engine/decide.h"
 #include "engine/decisions.h"
 #include "engine/delay.h"

@@ -87,25 +87,22 @@
 
 #include "base/log_limit.h"
 #include "base/timers.h"
+#include "config/config.h"
 #include "engine/claim.h"
 #include "engine/decisions.h"
 #include "engine/delay.h"
-#include "engine/engine.h"
-#include "engine/handoff.h"
+#include "engine/events.h"
 #include "engine/lock.h"
 #include "engine/moratorium.h"
 #include "engine/numbers.h"
 #include "engine/place.h"
-#include "engine/proof.h"
 #include "engine/queue.h"
 #include "engine/rival.h"
 #include "engine/round_trip.h"
 #include "engine/seek.h"
-#include "engine/session.h"
 #include "engine/tenant.h"
-#include "engine/test.h"
-#include "engine/transfer.h"
 #include "journal/journal.h"
+#include "stores/store.h"
 
 struct owner {
 	struct state_item item; /* owner_mark() */
@@ -189,6 +186,40 @@ struct lock {
 	char path[];
 };
 
+/* Of a store that does not answer, or has no connection: session_mind_silence(). */
+struct silence {
+	int64_t nudged_ms; /* when it was nudged last; INT64_MIN: never */
+	bool hurried;	   /* it was connected then, and is not again */
+	int64_t nudge_ms;  /* when it will be, unless it answers; INT64_MAX: it will not */
+};
+
+/* session.h */
+struct session {
+	enum store_session state;
+	int64_t timeout_ms;   /* 0: it cannot end unnoticed */
+	int64_t suspended_ms; /* since when it is; INT64_MIN: since engine_advance() */
+	uint64_t connections; /* to the store, so far */
+	uint64_t lost;	      /* so many sessions were, so far */
+	uint32_t doubts;      /* so far: see engine_doubt() */
+	int64_t doubt_ms;     /* the latest of them; INT64_MIN: there was none */
+	bool beat_wanted;     /* a heartbeat is due at once, to show what stands */
+	bool beat_under_way;  /* one is, */
+	int64_t beat_sent_ms; /* sent at this time */
+	struct silence silence;
+};
+
+/* proof.h */
+struct proofs {
+	uint32_t round; /* of heartbeats: each brings along claims that had no turn in it */
+	size_t max;	/* see engine_set_proofs_max() */
+};
+
+/* Questions on their way (test.h). */
+struct tests {
+	struct timers timers;
+	size_t count; /* for which there is room in that */
+};
+
 /* How many there are. */
 struct counts {
 	size_t claims;
@@ -237,11 +268,6 @@ struct engine {
 static inline bool engine_holds(const struct engine *engine)
 {
 	return engine->count.holders > 0 || engine->tenant.held > 0;
-}
-
-static inline struct lock *wish_lock(const struct wish *wish)
-{
-	return wish->claim->place.lock;
 }
 
 /* How the lock's claims are named. */

@@ -5,6 +5,7 @@
 #ifndef DLOCKFS_ENGINE_STEER_H
 #define DLOCKFS_ENGINE_STEER_H
 
+#include "engine/engine.h"
 #include "engine/state.h"
 
 /* Watches claims that are held, for what others write into their data. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The engine's books as save.c has written them.
+ * The engine's books for another process: save.c writes them, and what follows reads them.
  *
  * Loop thread only.
  */
@@ -23,6 +23,11 @@
 #include "engine/wish.h"
 
 /* Owners */
+
+void engine_save_owner(const struct owner *owner, FILE *out)
+{
+	state_unsigned(out, "owner", owner->number);
+}
 
 static void read_number(struct owner *owner, struct state_reader *in)
 {
@@ -522,4 +527,25 @@ int engine_restore(struct engine *engine, const struct engine_transfer *transfer
 	}
 	engine->issued.owner = restoring.owner_number;
 	return error;
+}
+
+void engine_save(struct engine *engine, const struct engine_transfer *transfer, FILE *out)
+{
+	engine->transfer = transfer;
+	save_visit(engine, (struct state_visit){.out = out});
+}
+
+void engine_set_journal(struct engine *engine, struct state_journal *journal,
+			const struct engine_transfer *transfer, uint64_t place)
+{
+	engine->journal = journal;
+	engine->transfer = transfer;
+	engine->place = place;
+	if (journal != NULL)
+		save_visit(engine, (struct state_visit){.journal = journal});
+}
+
+void engine_send(struct engine *engine)
+{
+	outbox_send(engine);
 }

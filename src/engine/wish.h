@@ -7,7 +7,7 @@
 
 #include "base/timers.h"
 #include "claim/data.h"
-#include "engine/engine.h"
+#include "engine/events.h"
 #include "engine/grace.h"
 #include "journal/journal.h"
 
