@@ -7,18 +7,18 @@
 
 #include <errno.h>
 
-#include "engine/claim.h"
-#include "engine/conflict.h"
-#include "engine/coverage.h"
-#include "engine/decisions.h"
+#include "engine/books/claim.h"
+#include "engine/books/conflict.h"
+#include "engine/records/coverage.h"
+#include "engine/books/decisions.h"
 #include "engine/handoff.h"
-#include "engine/lock.h"
+#include "engine/books/lock.h"
 #include "engine/proof.h"
-#include "engine/queue.h"
-#include "engine/record.h"
-#include "engine/save.h"
-#include "engine/test.h"
-#include "engine/wish.h"
+#include "engine/books/queue.h"
+#include "engine/records/record.h"
+#include "engine/books/save.h"
+#include "engine/records/test.h"
+#include "engine/books/wish.h"
 
 /* The process has lost a lock: it holds nothing any more, and its open files are told. */
 static void lose_records(struct records *records)

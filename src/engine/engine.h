@@ -28,7 +28,7 @@
 #include "claim/name.h"
 #include "claim/range_set.h"
 #include "config/config.h"
-#include "engine/events.h"
+#include "engine/books/events.h"
 #include "stores/store.h"
 
 struct engine;

@@ -31,16 +31,16 @@
  */
 #include "engine/handoff.h"
 
-#include "engine/claim.h"
-#include "engine/conflict.h"
-#include "engine/coverage.h"
-#include "engine/decisions.h"
-#include "engine/lock.h"
-#include "engine/outbox.h"
-#include "engine/queue.h"
-#include "engine/save.h"
-#include "engine/state.h"
-#include "engine/wish.h"
+#include "engine/books/claim.h"
+#include "engine/books/conflict.h"
+#include "engine/records/coverage.h"
+#include "engine/books/decisions.h"
+#include "engine/books/lock.h"
+#include "engine/books/outbox.h"
+#include "engine/books/queue.h"
+#include "engine/books/save.h"
+#include "engine/books/state.h"
+#include "engine/books/wish.h"
 
 bool handoff_applies(const struct lock *lock)
 {

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/claim.h"
-#include "engine/conflict.h"
+#include "engine/books/claim.h"
+#include "engine/books/conflict.h"
 #include "engine/engine.h"
-#include "engine/lock.h"
-#include "engine/precedence.h"
-#include "engine/queue.h"
-#include "engine/rival.h"
+#include "engine/books/lock.h"
+#include "engine/books/precedence.h"
+#include "engine/books/queue.h"
+#include "engine/books/rival.h"
 
 static void require_place(bool condition, const struct place *place, const char *rule)
 {

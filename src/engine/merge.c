@@ -8,16 +8,16 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/claim.h"
-#include "engine/conflict.h"
+#include "engine/books/claim.h"
+#include "engine/books/conflict.h"
 #include "engine/decide.h"
-#include "engine/delay.h"
-#include "engine/lock.h"
-#include "engine/numbers.h"
-#include "engine/outbox.h"
-#include "engine/queue.h"
-#include "engine/rival.h"
-#include "engine/save.h"
+#include "engine/books/delay.h"
+#include "engine/books/lock.h"
+#include "engine/books/numbers.h"
+#include "engine/books/outbox.h"
+#include "engine/books/queue.h"
+#include "engine/books/rival.h"
+#include "engine/books/save.h"
 
 /* What stands in the queue is not in the store's list. A claim of ours is put into *gone, for
  * account_for_gone(): what follows from its end may reach into the queue. */

@@ -32,14 +32,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/conflict.h"
-#include "engine/decisions.h"
+#include "engine/books/conflict.h"
+#include "engine/books/decisions.h"
 #include "engine/engine.h"
-#include "engine/lock.h"
-#include "engine/outbox.h"
+#include "engine/books/lock.h"
+#include "engine/books/outbox.h"
 #include "engine/overseer.h"
-#include "engine/save.h"
-#include "engine/state.h"
+#include "engine/books/save.h"
+#include "engine/books/state.h"
 
 /* Ends a proof that is not under way. */
 static void end(struct proof *proof)

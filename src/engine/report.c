@@ -5,9 +5,9 @@
  */
 #include "engine/engine.h"
 
-#include "engine/lock.h"
-#include "engine/rival.h"
-#include "engine/state.h"
+#include "engine/books/lock.h"
+#include "engine/books/rival.h"
+#include "engine/books/state.h"
 
 struct engine_counts engine_counts(const struct engine *engine)
 {

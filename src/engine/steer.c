@@ -36,19 +36,19 @@
 
 #include "base/log.h"
 #include "claim/data.h"
-#include "engine/claim.h"
-#include "engine/conflict.h"
+#include "engine/books/claim.h"
+#include "engine/books/conflict.h"
 #include "engine/decide.h"
-#include "engine/decisions.h"
-#include "engine/delay.h"
+#include "engine/books/decisions.h"
+#include "engine/books/delay.h"
 #include "engine/handoff.h"
-#include "engine/lock.h"
+#include "engine/books/lock.h"
 #include "engine/merge.h"
 #include "engine/overseer.h"
 #include "engine/proof.h"
-#include "engine/queue.h"
-#include "engine/rival.h"
-#include "engine/save.h"
+#include "engine/books/queue.h"
+#include "engine/books/rival.h"
+#include "engine/books/save.h"
 
 /* So many watches a heartbeat sets up, which comes behind them. */
 enum { OVERSEEN_AT_A_TIME = 500 };

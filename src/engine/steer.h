@@ -6,7 +6,7 @@
 #define DLOCKFS_ENGINE_STEER_H
 
 #include "engine/engine.h"
-#include "engine/state.h"
+#include "engine/books/state.h"
 
 /* Watches claims that are held, for what others write into their data. */
 void steer_oversee(struct engine *engine);

@@ -10,17 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/claim.h"
-#include "engine/conflict.h"
-#include "engine/coverage.h"
-#include "engine/lock.h"
-#include "engine/numbers.h"
-#include "engine/outbox.h"
-#include "engine/precedence.h"
-#include "engine/queue.h"
-#include "engine/record.h"
-#include "engine/save.h"
-#include "engine/wish.h"
+#include "engine/books/claim.h"
+#include "engine/books/conflict.h"
+#include "engine/records/coverage.h"
+#include "engine/books/lock.h"
+#include "engine/books/numbers.h"
+#include "engine/books/outbox.h"
+#include "engine/books/precedence.h"
+#include "engine/books/queue.h"
+#include "engine/records/record.h"
+#include "engine/books/save.h"
+#include "engine/books/wish.h"
 
 /* Owners */
 

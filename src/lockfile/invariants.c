@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/lock.h"
+#include "engine/books/lock.h"
 #include "lockfile/alteration.h"
 
 static void require_file(bool condition, const char *path, const char *rule)

@@ -18,7 +18,7 @@
 
 #include "base/log.h"
 #include "dlockfs.h"
-#include "engine/state.h"
+#include "engine/books/state.h"
 #include "files/filesystem.h"
 #include "files/handle.h"
 #include "files/inode.h"
