@@ -63,7 +63,7 @@ static void save_alteration(const struct state_item *item, FILE *out)
 		save_step(&alteration->steps[i], out);
 }
 
-/* Items, behind the parts of engine/save.c. */
+/* Items, behind the parts of engine/books/save.c. */
 
 enum { PART_LOCKFILES = 7, PART_ALTERATIONS };
 
