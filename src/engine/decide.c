@@ -8,11 +8,10 @@
 #include <errno.h>
 
 #include "engine/books/claim.h"
-#include "engine/books/conflict.h"
+#include "engine/books/owner.h"
 #include "engine/records/coverage.h"
 #include "engine/books/decisions.h"
 #include "engine/handoff.h"
-#include "engine/books/lock.h"
 #include "engine/proof.h"
 #include "engine/books/queue.h"
 #include "engine/records/record.h"
@@ -55,7 +54,7 @@ void decide_note_lost(const struct lock *lock)
 	const struct claim *claim;
 
 	CLAIMS_FOREACH (lock->queue.first, claim) {
-		struct owner *owner = claim->state == CLAIM_HELD ? claim_owner(claim) : NULL;
+		struct owner *owner = claim->state == CLAIM_HELD ? owner_of(claim) : NULL;
 		if (owner != NULL && owner->records == NULL)
 			note_lost(owner);
 	}
@@ -146,7 +145,7 @@ void decide_refuse_hasty(struct claim *claim)
 
 void decide_lose(struct claim *claim)
 {
-	struct owner *owner = claim_owner(claim);
+	struct owner *owner = owner_of(claim);
 	struct lock *lock = claim->place.lock;
 	bool flock = !claim->place.parts.record;
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "engine/books/claim.h"
 #include "engine/books/conflict.h"
+#include "engine/books/owner.h"
 #include "engine/decide.h"
 #include "engine/books/decisions.h"
 #include "engine/books/delay.h"
@@ -232,7 +233,7 @@ struct owner *engine_owner_open(struct engine *engine, const char *path,
 	}
 	owner->lock->owners++;
 	owner->cookie = cookie;
-	owner->number = claim_next_owner(engine);
+	owner->number = owner_next_number(engine);
 	return owner;
 }
 
@@ -312,11 +313,11 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 		return 0;
 	}
 	struct wish *wish = take_up_lingering(owner, kind, mode, waits, caller);
-	struct claim *held = claim_held_but(owner, NULL);
+	struct claim *held = owner_held_but(owner, NULL);
 	bool has = held != NULL && held->place.parts.mode == mode;
 	if (!has && held != NULL)
 		handoff_release(held);
-	if (has || (!waits && would_wait_here(owner, whole))) {
+	if (has || (!waits && conflict_is_here(owner, whole))) {
 		decisions_add(engine, DECIDED, cookie, has ? 0 : -EWOULDBLOCK);
 	} else {
 		if (wish == NULL)
@@ -364,7 +365,7 @@ int engine_unlock(struct owner *owner)
 	if (owner->lost)
 		return -EIO;
 	take_up_lingering(owner, LOCK_KIND_FLOCK, CLAIM_SHARED, false, NULL);
-	struct claim *held = claim_held_but(owner, NULL);
+	struct claim *held = owner_held_but(owner, NULL);
 	if (held != NULL)
 		handoff_release(held);
 	settle_changed(owner->lock->engine);
@@ -373,7 +374,7 @@ int engine_unlock(struct owner *owner)
 
 bool engine_owner_holds(const struct owner *owner)
 {
-	return claim_held_but(owner, NULL) != NULL;
+	return owner_held_but(owner, NULL) != NULL;
 }
 
 const struct range_set *engine_ranges(const struct owner *file, uint64_t process)

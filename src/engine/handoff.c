@@ -33,10 +33,10 @@
 
 #include "engine/books/claim.h"
 #include "engine/books/conflict.h"
+#include "engine/books/owner.h"
 #include "engine/records/coverage.h"
 #include "engine/books/decisions.h"
 #include "engine/books/lock.h"
-#include "engine/books/outbox.h"
 #include "engine/books/queue.h"
 #include "engine/books/save.h"
 #include "engine/books/state.h"
@@ -58,7 +58,7 @@ static bool is_wanted(const struct claim *claim)
 	if (claim->place.lock->in_queue.foreign == 0)
 		return false;
 	RIVALS_FOREACH (claim->place.next, behind) {
-		if (claims_conflict(&behind->place, &claim->place))
+		if (conflict_between(&behind->place, &claim->place))
 			return true;
 	}
 	return false;
@@ -69,7 +69,7 @@ static bool is_awaited(const struct claim *claim)
 {
 	const struct handoff *handoff;
 	DL_FOREACH (claim->place.lock->handoffs.waiting, handoff) {
-		if (claims_conflict(&handoff->claim->place, &claim->place))
+		if (conflict_between(&handoff->claim->place, &claim->place))
 			return true;
 	}
 	return claim->place.blocked != NULL;
@@ -89,7 +89,7 @@ static void hold(struct claim *claim)
 	struct claim *former;
 
 	claim_hold(claim);
-	former = claim_held_but(wish->owner, claim);
+	former = owner_held_but(wish->owner, claim);
 	/* Two threads may ask through one open file at once: the later grant converts the lock. */
 	if (former != NULL) {
 		claim_disband(former); /* this one may stand behind it: it must not go on */
@@ -197,11 +197,11 @@ static void change_asker(struct claim *claim)
 {
 	struct claim *other;
 
-	claim->handoff->asker = claim_owner(claim);
+	claim->handoff->asker = owner_of(claim);
 	if (claim->place.lock->records == NULL)
 		return;
 	CLAIMS_FOREACH (claim->place.next, other) {
-		if (other->state == CLAIM_HELD && claims_conflict(&other->place, &claim->place)) {
+		if (other->state == CLAIM_HELD && conflict_between(&other->place, &claim->place)) {
 			(void)claim_requeue(claim);
 			return;
 		}
@@ -239,7 +239,7 @@ static void go_on(struct claim *claim)
 		hand_on(claim);
 	else if (claim->state == CLAIM_HELD)
 		note_contention(claim);
-	else if (claim->state == CLAIM_WAITING && claim->handoff->asker != claim_owner(claim))
+	else if (claim->state == CLAIM_WAITING && claim->handoff->asker != owner_of(claim))
 		change_asker(claim);
 }
 

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "engine/engine.h"
+#include "engine/books/events.h"
 
 struct claim;
 struct lock;

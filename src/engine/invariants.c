@@ -8,6 +8,7 @@
 
 #include "engine/books/claim.h"
 #include "engine/books/conflict.h"
+#include "engine/books/owner.h"
 #include "engine/engine.h"
 #include "engine/books/lock.h"
 #include "engine/books/precedence.h"
@@ -43,12 +44,12 @@ static bool goes_before(const struct claim *claim, const struct place *place)
 		       (place->lock->in_queue.records > 0 &&
 			(rival->known < KNOWN || rival->orphan));
 	if (claim->state == CLAIM_HELD && claim_coverage(claim) == NULL &&
-	    owners_same_side(claim_owner(claim), claim_side(front)))
+	    owners_same_side(owner_of(claim), owner_side(front)))
 		return true;
-	if (claim->state == CLAIM_HELD && front->wishes != NULL && claim_was_handed_over(claim))
+	if (claim->state == CLAIM_HELD && front->wishes != NULL && owner_took_over(claim))
 		return true;
 	if (claim->state == CLAIM_HELD && front->state == CLAIM_HELD)
-		return claim_was_handed_over(front);
+		return owner_took_over(front);
 	return queue_passes(claim, place);
 }
 
@@ -94,7 +95,7 @@ static void check_queue_claim(const struct claim *claim)
 {
 	const struct place *blocker = NULL, *front;
 	for (front = claim->place.lock->queue.first; front != &claim->place; front = front->next) {
-		if (claims_conflict(front, &claim->place) && !goes_before(claim, front) &&
+		if (conflict_between(front, &claim->place) && !goes_before(claim, front) &&
 		    !may_have_come(claim, front))
 			blocker = front;
 	}
@@ -104,7 +105,7 @@ static void check_queue_claim(const struct claim *claim)
 	case CLAIM_HELD:
 		require(blocker == NULL, claim, "a holder has nobody in front who conflicts");
 		require(claim_is_kept(claim) || claim->wishes->owner->records != NULL ||
-				claim_held_but(claim->wishes->owner, claim) == NULL,
+				owner_held_but(claim->wishes->owner, claim) == NULL,
 			claim, "an open file holds the whole file once");
 		break;
 	case CLAIM_WAITING:

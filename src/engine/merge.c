@@ -9,12 +9,10 @@
 
 #include "base/log.h"
 #include "engine/books/claim.h"
-#include "engine/books/conflict.h"
 #include "engine/decide.h"
 #include "engine/books/delay.h"
 #include "engine/books/lock.h"
 #include "engine/books/numbers.h"
-#include "engine/books/outbox.h"
 #include "engine/books/queue.h"
 #include "engine/books/rival.h"
 #include "engine/books/save.h"

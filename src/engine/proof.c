@@ -34,6 +34,7 @@
 
 #include "engine/books/conflict.h"
 #include "engine/books/decisions.h"
+#include "engine/books/owner.h"
 #include "engine/engine.h"
 #include "engine/books/lock.h"
 #include "engine/books/outbox.h"
@@ -88,13 +89,13 @@ static bool is_held_by(const struct owner *file, const struct claim *claim)
 
 	if (claim->state != CLAIM_HELD)
 		return false;
-	if (owners_same_side(claim_owner(claim), file))
+	if (owners_same_side(owner_of(claim), file))
 		return true;
 	if (claim->place.parts.record)
 		return false;
 	for (records = file->lock->records; records != NULL; records = records->hh.next) {
 		if (records->held.count > 0 && owners_same_side(&records->owner, file) &&
-		    coverage_may_be_by(claim, records))
+		    conflict_may_cover(claim, records))
 			return true;
 	}
 	return false;

@@ -19,12 +19,10 @@
 
 #include "base/log.h"
 #include "engine/books/claim.h"
-#include "engine/books/conflict.h"
 #include "engine/records/coverage.h"
 #include "engine/decide.h"
 #include "engine/books/decisions.h"
 #include "engine/books/delay.h"
-#include "engine/books/grace.h"
 #include "engine/handoff.h"
 #include "engine/books/lock.h"
 #include "engine/books/moratorium.h"

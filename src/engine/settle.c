@@ -35,6 +35,7 @@
 
 #include "engine/books/claim.h"
 #include "engine/books/conflict.h"
+#include "engine/books/owner.h"
 #include "engine/records/deadlock.h"
 #include "engine/decide.h"
 #include "engine/books/decisions.h"
@@ -57,7 +58,7 @@
  */
 static bool is_only_claim(const struct claim *claim)
 {
-	const struct owner *owner = claim_side(claim);
+	const struct owner *owner = owner_side(claim);
 	if (owner == NULL)
 		return claim->wishes != NULL; /* it is waited for by nobody, or kept */
 	return owner->wishes->owner_next == NULL;
@@ -95,7 +96,7 @@ static struct place *find_blocker(const struct claim *claim)
 
 	for (front = in_front(&claim->place); front != NULL; front = in_front(front)) {
 		const struct claim *own = claim_of(front);
-		if (claims_conflict(front, &claim->place) && !queue_passes(claim, front)) {
+		if (conflict_between(front, &claim->place) && !queue_passes(claim, front)) {
 			if (claim->place.parts.anchored)
 				read_fronts(claim, front);
 			return front;
@@ -131,7 +132,7 @@ static bool may_be_kept(const struct rival *rival, const struct claim *claim)
 	    blocker->parts.id.session == 0 || (rival->known >= KNOWN && !blocker->says_keep))
 		return false;
 	for (front = in_front(blocker); front != NULL; front = in_front(front)) {
-		if (claims_conflict(front, &claim->place))
+		if (conflict_between(front, &claim->place))
 			return false;
 	}
 	return true;
@@ -210,7 +211,8 @@ static void say_waits(struct claim *claim, const struct place *blocker)
 static struct place *next_blocker(const struct claim *claim, const struct place *front)
 {
 	struct place *next = in_front(front);
-	while (next != NULL && (!claims_conflict(next, &claim->place) || queue_passes(claim, next)))
+	while (next != NULL &&
+	       (!conflict_between(next, &claim->place) || queue_passes(claim, next)))
 		next = in_front(next);
 	return next;
 }
@@ -329,7 +331,7 @@ static bool is_refused_by_number(struct claim *claim)
 		return false;
 	if (claim_first_asked(claim) == NULL)
 		claim_withdraw(claim);
-	else if (claim_is_of_holder(claim))
+	else if (owner_side_holds(claim))
 		decide_refuse(claim, -ENOLCK);
 	else if (!claim_requeue(claim))
 		lock_retry_in(claim->place.lock->engine, NUMBERS_LOOK_MS);

@@ -37,11 +37,10 @@
 #include "base/log.h"
 #include "claim/data.h"
 #include "engine/books/claim.h"
-#include "engine/books/conflict.h"
+#include "engine/books/owner.h"
 #include "engine/decide.h"
 #include "engine/books/decisions.h"
 #include "engine/books/delay.h"
-#include "engine/handoff.h"
 #include "engine/books/lock.h"
 #include "engine/merge.h"
 #include "engine/overseer.h"
@@ -112,7 +111,7 @@ void steer_watch_ended(struct rival *overseer, int error)
 static void tell_revoked(const struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
-	const struct owner *owner = claim_owner(claim);
+	const struct owner *owner = owner_of(claim);
 	const struct records *records = owner->records;
 
 	if (records == NULL)
@@ -195,7 +194,7 @@ static void requeue(struct claim *claim)
 static void take_away(struct claim *claim, const char *who)
 {
 	struct lock *lock = claim->place.lock;
-	struct owner *owner = claim_owner(claim);
+	struct owner *owner = owner_of(claim);
 	bool held = claim->state == CLAIM_HELD;
 	bool flock = !claim->place.parts.record;
 

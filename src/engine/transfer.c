@@ -11,12 +11,11 @@
 #include <string.h>
 
 #include "engine/books/claim.h"
-#include "engine/books/conflict.h"
+#include "engine/books/owner.h"
 #include "engine/records/coverage.h"
 #include "engine/books/lock.h"
 #include "engine/books/numbers.h"
 #include "engine/books/outbox.h"
-#include "engine/books/precedence.h"
 #include "engine/books/queue.h"
 #include "engine/records/record.h"
 #include "engine/books/save.h"
@@ -381,7 +380,7 @@ static void restore_held(struct restoring *restoring, struct claim *claim)
 	claim->place.lock->held_flocks++;
 	if (wish->owner->records != NULL)
 		return;
-	if (claim_held_but(wish->owner, claim) != NULL)
+	if (owner_held_but(wish->owner, claim) != NULL)
 		state_refuse(restoring->in, "file", "one that holds nothing yet");
 }
 

@@ -9,12 +9,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/books/conflict.h"
 #include "engine/books/decisions.h"
 #include "engine/books/grace.h"
 #include "engine/books/lock.h"
 #include "engine/books/numbers.h"
 #include "engine/books/outbox.h"
+#include "engine/books/owner.h"
 #include "engine/books/precedence.h"
 #include "engine/books/queue.h"
 #include "engine/books/rival.h"
@@ -124,7 +124,7 @@ void claim_set_state(struct claim *claim, enum claim_state state)
 		DL_APPEND(lock->handoffs.held, claim->handoff);
 	}
 	if (claim->handoff != NULL && state == CLAIM_WAITING)
-		claim->handoff->asker = claim_owner(claim);
+		claim->handoff->asker = owner_of(claim);
 	claim->state = state;
 	claim_mark(claim);
 }
@@ -391,14 +391,14 @@ void claim_keep(struct claim *claim)
 void claim_hold(struct claim *claim)
 {
 	claim_set_state(claim, CLAIM_HELD);
-	claim_note_grant(claim->wishes->owner);
+	owner_note_grant(claim->wishes->owner);
 	count_held(claim, true);
 }
 
 void claim_hand_over(struct claim *claim, struct owner *owner)
 {
 	wish_set_owner(claim->wishes, owner);
-	claim_note_grant(owner);
+	owner_note_grant(owner);
 	queue_judge_all(claim->place.lock);
 }
 
@@ -490,31 +490,6 @@ void claim_wake_onlookers(const struct claim *claim)
 		if (asked != NULL && (!asked->waits || lock->policy.lock_delay_ms > 0))
 			queue_judge(next);
 	}
-}
-
-uint32_t claim_next_owner(struct engine *engine)
-{
-	engine_mark(engine);
-	return 1 + (uint32_t)(engine->issued.owner++ % (CLAIM_OWNERS - 1));
-}
-
-struct claim *claim_held_but(const struct owner *owner, const struct claim *claim)
-{
-	struct wish *wish;
-	OWNER_FOREACH (owner, wish) {
-		if (wish->claim != claim && wish_is_held(wish))
-			return wish->claim;
-	}
-	return NULL;
-}
-
-void claim_note_grant(struct owner *owner)
-{
-	struct engine *engine = owner->lock->engine;
-
-	owner->granted = ++engine->issued.grants;
-	engine_mark(engine);
-	owner_mark(owner);
 }
 
 void claim_ask(struct wish *wish, bool waits, void *cookie)

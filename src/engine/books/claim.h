@@ -175,6 +175,13 @@ static inline struct wish *claim_first_asked(const struct claim *claim)
 	return wish;
 }
 
+/* Whether somebody waits for the claim to be granted, and may. */
+static inline bool claim_asks_and_waits(const struct claim *claim)
+{
+	const struct wish *wish = claim_first_asked(claim);
+	return wish != NULL && wish->waits;
+}
+
 /* Of a lock: place() under way. */
 struct placing {
 	size_t count;	  /* engine->placing_max at most */
@@ -261,15 +268,6 @@ bool claim_may_log(const struct claim *claim);
 /* Sends what the claim wants sent, if the store is connected. */
 void claim_place(struct claim *claim);
 void claim_amend(struct claim *claim);
-
-/* For the ids of the claims of one more owner, or process: never CLAIM_OWNER_NONE. */
-uint32_t claim_next_owner(struct engine *engine);
-
-/* The claim that the open file holds by open or flock, but for that one; NULL: there is none. */
-struct claim *claim_held_but(const struct owner *owner, const struct claim *claim);
-
-/* The owner has been granted something just now. */
-void claim_note_grant(struct owner *owner);
 
 /* The wish asks from now on, and its claim is sent on its way. */
 void claim_ask(struct wish *wish, bool waits, void *cookie);

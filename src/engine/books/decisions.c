@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-#include "engine/books/lock.h"
 #include "engine/books/state.h"
 
 struct store_told {

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "engine/books/conflict.h"
 #include "engine/books/lock.h"
 #include "engine/books/outbox.h"
 #include "engine/books/queue.h"

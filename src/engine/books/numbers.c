@@ -35,6 +35,7 @@
 #include "base/log.h"
 #include "engine/books/conflict.h"
 #include "engine/books/lock.h"
+#include "engine/books/owner.h"
 #include "engine/books/rival.h"
 #include "engine/books/state.h"
 
@@ -71,7 +72,7 @@ bool numbers_hold_back(struct claim *claim)
 	struct lock *lock = claim->place.lock;
 	if (lock->numbers.put_off)
 		return true;
-	if (!lock->numbers.worn || claim_is_of_holder(claim) || is_held_back_long(claim))
+	if (!lock->numbers.worn || owner_side_holds(claim) || is_held_back_long(claim))
 		return false;
 	if (claim->held_back_ms == 0)
 		claim->held_back_ms = lock->engine->now_ms;
@@ -192,7 +193,7 @@ static bool would_wait_here_for(const struct claim *claim)
 	const struct claim *held;
 	CLAIMS_FOREACH (claim->place.lock->queue.first, held) {
 		if (held->state == CLAIM_HELD && !claim_is_kept(held) &&
-		    claims_conflict(&held->place, &claim->place))
+		    conflict_between(&held->place, &claim->place))
 			return true;
 	}
 	return false;

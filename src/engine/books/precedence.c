@@ -17,7 +17,7 @@
  */
 #include "engine/books/precedence.h"
 
-#include "engine/books/conflict.h"
+#include "engine/books/owner.h"
 
 /* A set of more ranges would make the data of a claim long: their span is taken instead. */
 enum { HOLDS_MAX = 512 };
@@ -51,8 +51,7 @@ bool precedence_has(const struct place *place, const struct place *over)
 
 static bool is_anchor(const struct claim *claim)
 {
-	return claim->state == CLAIM_HELD &&
-	       (claim->place.parts.record || claim_was_handed_over(claim));
+	return claim->state == CLAIM_HELD && (claim->place.parts.record || owner_took_over(claim));
 }
 
 /* Lets the claim go back to the earliest anchor of a process, and adds what this holds. Returns 0
@@ -83,7 +82,7 @@ static int take_anchor(struct claim *claim, const struct owner *process, struct 
 /* The same for all who are one with the owner of the claim. */
 static int take_anchors(struct claim *claim, struct range_set *holds)
 {
-	const struct owner *owner = claim_side(claim);
+	const struct owner *owner = owner_side(claim);
 	const struct records *records;
 	int error = 0;
 
@@ -132,7 +131,7 @@ bool precedence_lost_anchor(const struct claim *claim)
 	if (!claim->place.parts.anchored)
 		return false;
 	CLAIMS_FOREACH (claim->place.lock->queue.first, held) {
-		if (is_anchor(held) && owners_same_side(claim_owner(held), claim_owner(claim)))
+		if (is_anchor(held) && owners_same_side(owner_of(held), owner_of(claim)))
 			return false;
 	}
 	return true;

@@ -25,7 +25,7 @@ static bool is_held(const struct place *place)
 bool queue_is_behind(const struct claim *claim, const struct place *behind)
 {
 	return !behind->requeue && (precedence_has(behind, &claim->place) || is_held(behind)) &&
-	       claims_conflict(behind, &claim->place);
+	       conflict_between(behind, &claim->place);
 }
 
 bool queue_passes(const struct claim *claim, const struct place *front)

@@ -130,3 +130,10 @@ bool rival_send_back(struct rival *rival, int64_t behind)
 	free(text);
 	return true;
 }
+
+bool rivals_same_process(const struct rival *a, const struct rival *b)
+{
+	return a->place.parts.record && b->place.parts.record &&
+	       a->place.parts.id.session == b->place.parts.id.session &&
+	       a->place.parts.id.owner == b->place.parts.id.owner;
+}

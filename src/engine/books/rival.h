@@ -76,6 +76,9 @@ struct rival *rival_create(struct lock *lock, const char *name, const struct cla
 /* The rival in the list that has the name; NULL: there is none. */
 struct rival *rival_find(const struct place *list, const char *name);
 
+/* Whether two rivals are record locks of one process. */
+bool rivals_same_process(const struct rival *a, const struct rival *b);
+
 /* Frees a rival that is in no list. */
 void rival_free(struct rival *rival);
 

@@ -15,7 +15,6 @@
  */
 #include "engine/books/save.h"
 
-#include "engine/books/conflict.h"
 #include "engine/books/outbox.h"
 
 const char *const engine_state_words[] = {

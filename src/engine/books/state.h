@@ -1,42 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The engine's books, shared by the files of the engine and nobody else. What one of these files
- * does for the others is in the header of its name, and what it keeps in the books.
+ * does for the others is in the header of its name, and what it keeps in the books. A folder knows
+ * those below it.
  *
- *   engine.c      calls, and time
- *   wish.c        what callers ask for: limits
- *   claim.c       the life of one claim: placing, holding, withdrawing
- *   handoff.c     whom a claim goes to next
- *   decide.c      what becomes of wishes and of what is held: granted, refused, lost
- *   decisions.c   what callers are to be told of that, once the books are in order
- *   rival.c       claims of others, and watches
- *   overseer.c    watches of our claims, for what others write into their data
- *   conflict.c    which claims exclude each other, and whose they are
- *   place.c       places in a queue: order, and what they exclude
- *   queue.c       the queue of one lock, and whom a change of it concerns
- *   settle.c      what becomes of claims that wait: granted, refused, or blocked
- *   merge.c       bringing the queue in line with a list from the store
- *   numbers.c     claims that are held back until the queue's numbers start anew
- *   precedence.c  which of them go before others that came earlier
- *   record.c      record locks: what processes hold
- *   coverage.c    which claims stand for that
- *   deadlock.c    who waits for whom in a cycle
- *   search.c      whether a claim waits for a process, at whatever remove
- *   seek.c        how much of the time the search for that takes
- *   delay.c       nobody is granted for a while after a holder was lost
- *   grace.c       calls that do not wait, while another host's release is on its way
- *   test.c        F_GETLK: what a wish would conflict with
- *   proof.c       whether what is held still is, and tokens
- *   steer.c       who asks holders for their locks, or takes them away
- *   inbox.c       what the store tells: answers and lists
- *   lock.c        lists that are asked for, and what is to be tried again
- *   session.c     the session and its lease
- *   moratorium.c  nothing is granted for a while after the store has forgotten claims
- *   tenant.h      lock files, which share the engine's session
- *   report.c      what is told of all that to people
- *   outbox.c      what is sent to the store, behind the commit of the journal
- *   save.c        all that as text, and what of it has changed
- *   transfer.c    passed on to another process
+ *   src/engine: what becomes of claims
+ *     engine.c      calls, and time
+ *     report.c      what people are shown
+ *     inbox.c       what the store tells: answers and lists
+ *     session.c     the session and its lease
+ *     merge.c       bringing the queue in line with a list from the store
+ *     settle.c      what becomes of claims that wait: granted, refused, or blocked
+ *     decide.c      what becomes of wishes and of what is held: granted, refused, lost
+ *     handoff.c     whom a claim goes to next
+ *     proof.c       whether what is held still is, and tokens
+ *     steer.c       who asks holders for their locks, or takes them away
+ *     overseer.c    watches of our claims, for what others write into their data
+ *     transfer.c    the books passed on to another process
+ *     invariants.c  whether the books contradict themselves
+ *
+ *   src/engine/records: record locks
+ *     record.c      what processes hold
+ *     coverage.c    which claims stand for that
+ *     deadlock.c    who waits for whom in a cycle
+ *     search.c      whether a claim waits for a process, at whatever remove
+ *     test.c        F_GETLK: what a wish would conflict with
+ *
+ *   src/engine/books: the books
+ *     events.h      whom the engine serves, asks and tells
+ *     tenant.h      lock files, which share the engine's session
+ *     wish.c        what callers ask for: limits
+ *     claim.c       the life of one claim: placing, holding, withdrawing
+ *     owner.c       whose claims are
+ *     rival.c       claims of others, and watches
+ *     place.c       places in a queue: order, and what they exclude
+ *     conflict.c    which claims exclude each other
+ *     precedence.c  which of them go before others that came earlier
+ *     queue.c       the queue of one lock, and whom a change of it concerns
+ *     seek.c        how much of the time searches for cycles take
+ *     lock.c        one lock: its lists, and what is to be tried again
+ *     numbers.c     claims that are held back until the queue's numbers start anew
+ *     delay.c       nobody is granted for a while after a holder was lost
+ *     moratorium.c  nothing is granted for a while after the store has forgotten claims
+ *     grace.c       calls that do not wait, while another host's release is on its way
+ *     round_trip.c  how long a write takes
+ *     decisions.c   what callers are to be told, once the books are in order
+ *     outbox.c      what is sent to the store, behind the commit of the journal
+ *     save.c        the books as text, and what of them has changed
  *
  * The life of one of our claims:
  *
@@ -95,6 +105,7 @@
 #include "engine/books/lock.h"
 #include "engine/books/moratorium.h"
 #include "engine/books/numbers.h"
+#include "engine/books/owner.h"
 #include "engine/books/place.h"
 #include "engine/books/queue.h"
 #include "engine/books/rival.h"
@@ -103,24 +114,6 @@
 #include "engine/books/tenant.h"
 #include "journal/journal.h"
 #include "stores/store.h"
-
-struct owner {
-	struct state_item item; /* owner_mark() */
-	struct lock *lock;
-	void *cookie;
-	bool lost;
-	uint32_t number;	 /* in the ids of its claims */
-	struct wish *wishes;	 /* that ask, linger, or were granted what it holds */
-	struct records *records; /* of a process; NULL: this is an open file */
-	uint64_t granted;	 /* the number of the latest grant to it */
-	uint64_t token_grant; /* the latest grant that its token is younger than; 0: it has none */
-	uint64_t token;
-};
-
-/* Visit the wishes of an owner; the visited one may leave the list where _SAFE says so. */
-#define OWNER_FOREACH(owner, wish) DL_FOREACH2 ((owner)->wishes, wish, owner_next)
-#define OWNER_FOREACH_SAFE(owner, wish, following)                                                 \
-	DL_FOREACH_SAFE2 ((owner)->wishes, wish, following, owner_next)
 
 /* What makes an owner a process with record locks on a file. Its claims are those of its record
  * locks, and those that it took over from a flock(2) which was released before the record locks

@@ -11,9 +11,62 @@
 
 #include "engine/books/claim.h"
 #include "engine/books/conflict.h"
+#include "engine/books/owner.h"
 #include "engine/books/queue.h"
 #include "engine/books/save.h"
 #include "engine/books/state.h"
+
+/* One of the owner's flocks, or an open, that covers the range; unless somebody else who has locked
+ * under it is in the way, if there is a process. */
+static const struct claim *find_flock(const struct owner *owner, const struct owner *process,
+				      struct range range)
+{
+	const struct place place = {.parts = {.span = range.span, .mode = range.mode}};
+	const struct wish *wish;
+	OWNER_FOREACH (owner, wish) {
+		const struct claim *claim = wish->claim;
+		if (wish_is_held(wish) && !claim->place.parts.record &&
+		    claim->place.parts.mode >= range.mode &&
+		    (process == NULL || !conflict_covers_others(claim, process, &place)))
+			return claim;
+	}
+	return NULL;
+}
+
+const struct claim *coverage_flock_for(const struct claim *claim)
+{
+	if (claim_coverage(claim) == NULL || claim->wishes == NULL ||
+	    claim->place.lock->held_flocks == 0)
+		return NULL;
+	const struct records *records = claim->wishes->owner->records;
+	const struct range range = claim_coverage(claim)->asked;
+	const struct claim *flock = find_flock(&records->owner, NULL, range);
+	for (size_t i = 0; flock == NULL && i < records->files_count; i++)
+		flock = find_flock(records->files[i], NULL, range);
+	return flock;
+}
+
+bool coverage_includes(const struct records *records, struct range range)
+{
+	if (range_set_covers(&records->held, range.span, range.mode))
+		return true;
+	if (records->owner.lock->held_flocks == 0)
+		return false;
+	if (find_flock(&records->owner, &records->owner, range) != NULL)
+		return true;
+	for (size_t i = 0; i < records->files_count; i++) {
+		if (find_flock(records->files[i], &records->owner, range) != NULL)
+			return true;
+	}
+	return false;
+}
+
+bool coverage_is_by(const struct claim *flock, const struct records *records,
+		    const struct place *place)
+{
+	const struct claim *claim = claim_of(place);
+	return conflict_covers(flock, records, claim != NULL ? owner_of(claim) : NULL, place);
+}
 
 void coverage_account(const struct records *records, ptrdiff_t more)
 {
@@ -75,7 +128,7 @@ static struct owner *find_heir(const struct claim *flock)
 	struct lock *lock = flock->place.lock;
 	struct records *records, *next;
 	HASH_ITER (hh, lock->records, records, next) {
-		if (&records->owner != claim_owner(flock) && coverage_may_be_by(flock, records) &&
+		if (&records->owner != owner_of(flock) && conflict_may_cover(flock, records) &&
 		    is_needed(records, flock))
 			return &records->owner;
 	}
@@ -193,7 +246,7 @@ static void weaken_flocks(const struct records *records)
 	if (records->owner.lock->held_flocks == 0)
 		return;
 	CLAIMS_FOREACH (records->owner.lock->queue.first, claim) {
-		if (!coverage_may_be_by(claim, records))
+		if (!conflict_may_cover(claim, records))
 			continue;
 		queue_weaken(&claim->place);
 		found = true;
@@ -211,7 +264,7 @@ static void judge_anchored(const struct owner *owner)
 	if (owner->lock->in_queue.anchored == 0)
 		return;
 	CLAIMS_FOREACH (owner->lock->queue.first, claim) {
-		if (claim->place.parts.anchored && owners_same_side(claim_owner(claim), owner))
+		if (claim->place.parts.anchored && owners_same_side(owner_of(claim), owner))
 			queue_judge(claim);
 	}
 }
@@ -246,7 +299,7 @@ static bool are_neighbours(const struct claim *older, const struct claim *claim)
 	const struct place *between;
 	for (between = older->place.next; between != NULL && between != &claim->place;
 	     between = between->next) {
-		if ((between->foreign || claim_side(claim_of(between)) != claim_owner(claim)) &&
+		if ((between->foreign || owner_side(claim_of(between)) != owner_of(claim)) &&
 		    claim_span_overlaps(between->parts.span, older->place.parts.span))
 			return false;
 	}
@@ -257,7 +310,7 @@ static bool are_neighbours(const struct claim *older, const struct claim *claim)
  * may be shared now. Without memory, claims cover too much until the next change. */
 static void replace_older(struct claim *claim)
 {
-	struct owner *owner = claim_owner(claim);
+	struct owner *owner = owner_of(claim);
 	struct range_set held;
 	struct wish *wish, *next;
 
@@ -279,7 +332,7 @@ static void replace_older(struct claim *claim)
  * now do so for them. */
 static void judge_threads(const struct claim *claim)
 {
-	const struct owner *owner = claim_owner(claim);
+	const struct owner *owner = owner_of(claim);
 	const struct records *records;
 	const struct wish *wish;
 	bool waits = false;
@@ -307,7 +360,7 @@ void coverage_tidy(struct claim *claim, bool overlaps)
 	if (overlaps)
 		replace_older(claim);
 	else
-		coverage_release(claim_owner(claim)->records);
+		coverage_release(owner_of(claim)->records);
 	judge_threads(claim);
 }
 

@@ -41,6 +41,19 @@ void coverage_release(const struct records *records);
  * if it overlaps with what the process held before. */
 void coverage_tidy(struct claim *claim, bool overlaps);
 
+/* Whether a flock that is held, which it need not be, covers record locks of the process that are
+ * in the way of somebody else's claim. */
+bool coverage_is_by(const struct claim *flock, const struct records *records,
+		    const struct place *place);
+
+/* A flock by which a claim of record locks, which waits, is granted as soon as nobody else who has
+ * locked under the flock is in the way; NULL: there is none, or the claim is not of that kind. */
+const struct claim *coverage_flock_for(const struct claim *claim);
+
+/* Whether the process can have the range at once: by what it holds, or by a flock of its, if nobody
+ * else who has locked under the flock is in the way. */
+bool coverage_includes(const struct records *records, struct range range);
+
 /* The list in which a claim's cycle is to be seen again; 0: it is not in one. */
 uint64_t coverage_cycle_list(const struct claim *claim);
 

@@ -41,9 +41,10 @@
 #include <stdlib.h>
 
 #include "engine/books/claim.h"
-#include "engine/books/conflict.h"
 #include "engine/books/lock.h"
+#include "engine/books/owner.h"
 #include "engine/books/queue.h"
+#include "engine/records/coverage.h"
 #include "engine/records/record.h"
 #include "engine/books/rival.h"
 #include "engine/records/search.h"
@@ -77,7 +78,7 @@ static enum cycle find_cycle(struct claim *claim, const struct process *process,
 	enum cycle cycle = close_cycle(claim, claim, process, firm_only);
 
 	*ret_last = claim;
-	OWNER_FOREACH (claim_owner(claim), wish) {
+	OWNER_FOREACH (owner_of(claim), wish) {
 		const struct claim *held = wish->claim;
 		if (cycle != CYCLE_NONE || held->state != CLAIM_HELD ||
 		    !held->place.parts.anchored || place_compare(&held->place, &claim->place) <= 0)
@@ -266,7 +267,7 @@ static bool look(struct claim *claim, const struct process *process)
 
 bool deadlock_closes_cycle(struct claim *claim)
 {
-	const struct owner *owner = claim_side(claim);
+	const struct owner *owner = owner_side(claim);
 	const struct records *records;
 
 	if (owner == NULL)

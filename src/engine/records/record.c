@@ -16,6 +16,7 @@
 
 #include "engine/books/claim.h"
 #include "engine/books/conflict.h"
+#include "engine/books/owner.h"
 #include "engine/records/coverage.h"
 #include "engine/books/decisions.h"
 #include "engine/books/queue.h"
@@ -40,7 +41,7 @@ static struct process *find_or_create_process(struct engine *engine, uint64_t id
 	if (process == NULL)
 		return NULL;
 	process->id = id;
-	process->number = claim_next_owner(engine);
+	process->number = owner_next_number(engine);
 	HASH_ADD(hh, engine->processes, id, sizeof(process->id), process);
 	if (process->hh.tbl == NULL) {
 		free(process);
@@ -129,9 +130,16 @@ int records_add_file(struct records *records, struct owner *file)
 	return 0;
 }
 
+struct records *records_find(const struct lock *lock, uint64_t process_id)
+{
+	struct records *records;
+	HASH_FIND(hh, lock->records, &process_id, sizeof(process_id), records);
+	return records;
+}
+
 bool records_cover(const struct claim *claim)
 {
-	return coverage_includes(claim_owner(claim)->records, claim_coverage(claim)->asked);
+	return coverage_includes(owner_of(claim)->records, claim_coverage(claim)->asked);
 }
 
 /* What the process holds, and the range. */
@@ -149,13 +157,13 @@ static int add_range(const struct records *records, struct range range, struct r
 /* The process holds this from now on, as its claims and flocks cover it. Returns 0 or -ENOMEM. */
 static int grant_covered(struct records *records, struct range_set held)
 {
-	claim_note_grant(&records->owner);
+	owner_note_grant(&records->owner);
 	return coverage_change(records, held);
 }
 
 int records_grant(struct claim *claim)
 {
-	struct records *records = claim_owner(claim)->records;
+	struct records *records = owner_of(claim)->records;
 	bool covered = records_cover(claim);
 	struct range_set held;
 	int error = add_range(records, claim_coverage(claim)->asked, &held);
@@ -251,7 +259,7 @@ static bool is_to_gather(const struct owner *owner)
 static void gather(struct claim *claim)
 {
 	struct coverage *coverage = claim_coverage(claim);
-	const struct records *records = claim_owner(claim)->records;
+	const struct records *records = owner_of(claim)->records;
 	struct range_set all;
 
 	if (!is_to_gather(&records->owner) || add_range(records, coverage->asked, &all) < 0)
@@ -269,7 +277,7 @@ static int ask(struct records *records, struct owner *file, struct range range, 
 	struct owner *owner = &records->owner;
 	struct claim *claim = waits ? find_lingering(owner, range) : NULL;
 
-	if (!waits && would_wait_here(owner, range)) {
+	if (!waits && conflict_is_here(owner, range)) {
 		decisions_add(file->lock->engine, DECIDED, cookie, -EWOULDBLOCK);
 		return 0;
 	}

@@ -20,6 +20,9 @@ void records_forget_file(struct owner *file);
 /* Whether the process holds record locks on any file of this host. */
 bool records_process_holds(const struct process *process);
 
+/* Those of a process on the lock; NULL: it has none there. */
+struct records *records_find(const struct lock *lock, uint64_t process_id);
+
 /* Those of a process on the lock, made if there are none. NULL: out of memory. */
 struct records *records_open(struct lock *lock, uint64_t process_id);
 

@@ -9,11 +9,13 @@
 
 #include "engine/books/claim.h"
 #include "engine/books/conflict.h"
+#include "engine/books/owner.h"
 #include "engine/books/precedence.h"
 #include "engine/books/queue.h"
 #include "engine/books/rival.h"
 #include "engine/books/seek.h"
 #include "engine/books/state.h"
+#include "engine/records/coverage.h"
 
 /* How many may wait for each other one after the other: each takes some of the stack. */
 enum { DEPTH_MAX = 4000 };
@@ -128,7 +130,7 @@ static enum edge edge_to_front(struct search *search, struct place *waiting, str
 	if (!places_cross(front, waiting) || !is_known(search, front) || !is_known(search, waiting))
 		return EDGE_NONE;
 	if (!waiting->foreign && !front->foreign) {
-		if (!claims_conflict(front, waiting) || queue_passes(claim_of(waiting), front))
+		if (!conflict_between(front, waiting) || queue_passes(claim_of(waiting), front))
 			return EDGE_NONE;
 	} else if (waiting->foreign) {
 		/* One with an anchor may have passed the other, and be held. */
@@ -154,7 +156,7 @@ static enum edge edge_to_behind(struct search *search, struct place *waiting, st
 	if (!waiting->foreign && !behind->foreign)
 		return queue_is_behind(claim_of(waiting), behind) ? edge_to(search, behind)
 								  : EDGE_NONE;
-	if (behind->requeue || !claims_conflict(behind, waiting) || !is_known(search, behind) ||
+	if (behind->requeue || !conflict_between(behind, waiting) || !is_known(search, behind) ||
 	    !is_known(search, waiting) || (waiting->foreign && !waiting->says_waits))
 		return EDGE_NONE;
 	enum edge edge = edge_to(search, behind);
@@ -231,7 +233,7 @@ static bool holder_reaches(struct search *search, const struct place *waiting,
 	const struct claim *held = claim_of(holder);
 	if (held == NULL)
 		return rival_reaches(search, rival_of(holder));
-	const struct owner *owner = claim_owner(held);
+	const struct owner *owner = owner_of(held);
 	const struct records *records = owner != NULL ? owner->records : NULL;
 	if (records != NULL && process_reaches(search, records->process, held))
 		return true;

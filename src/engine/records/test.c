@@ -9,13 +9,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/books/conflict.h"
 #include "engine/books/decisions.h"
 #include "engine/books/grace.h"
 #include "engine/books/lock.h"
+#include "engine/books/owner.h"
 #include "engine/books/queue.h"
 #include "engine/books/rival.h"
 #include "engine/books/state.h"
+#include "engine/records/record.h"
 
 void test_end(struct test *test)
 {
@@ -55,7 +56,7 @@ static struct engine_conflict tell_range(const struct records *records, const st
  * holds nothing any more, but its other claims stand until it lets go. */
 static struct engine_conflict tell_records(const struct test *test, const struct claim *claim)
 {
-	const struct records *records = claim_owner(claim)->records;
+	const struct records *records = owner_of(claim)->records;
 	struct range asked = test->range;
 	const struct range *held = range_set_conflict(&records->held, asked.span, asked.mode);
 	if (held == NULL)
@@ -73,7 +74,7 @@ static const struct records *records_of(const struct test *test)
 static bool is_own(const struct test *test, const struct claim *claim)
 {
 	const struct records *records = records_of(test);
-	const struct owner *owner = claim_owner(claim);
+	const struct owner *owner = owner_of(claim);
 	if (owner == NULL)
 		return false;
 	if (owner->records != NULL)
@@ -101,8 +102,7 @@ static bool tell_covered(const struct test *test, struct engine_conflict *ret)
 static bool tell_held(const struct test *test, const struct claim *claim,
 		      struct engine_conflict *ret)
 {
-	if (claim_coverage(claim) == NULL && claim_was_handed_over(claim) &&
-	    !claim_owner(claim)->lost)
+	if (claim_coverage(claim) == NULL && owner_took_over(claim) && !owner_of(claim)->lost)
 		return tell_covered(test, ret);
 	if (claim_coverage(claim) != NULL)
 		*ret = tell_records(test, claim);

@@ -76,7 +76,6 @@ NAMED = {"src/engine": ["engine.h", "transfer.h"], "src/engine/books": [], "src/
 
 # Files whose functions have other names: (file, how they begin, why).
 OTHER_NAMES = [
-    ("src/engine/books/conflict.c", ["claim", "claims", "coverage", "owners", "records", "rivals", "would"], "whose a claim is"),
     ("src/engine/books/save.c", ["engine", "lock", "owner", "claim", "wish"], "engine_mark() and the like are of what has changed"),
 ]
 
