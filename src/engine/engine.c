@@ -47,10 +47,10 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 	engine->moratorium.until_ms = INT64_MIN;
 	engine->session.silence.nudged_ms = INT64_MIN;
 	engine->session.silence.nudge_ms = INT64_MAX;
-	engine->proofs.round = 1;
+	engine->session.beat_round = 1;
 	engine->retry_ms = INT64_MAX;
-	engine->placing_max = PLACING_MAX;
-	engine->proofs.max = STORE_PROOFS_MAX;
+	engine->limits.placing = PLACING_MAX;
+	engine->limits.proofs = STORE_PROOFS_MAX;
 	engine->abilities = STORE_HAS_ALL;
 	engine->tenant.kind = &tenant_none;
 	return engine;
@@ -58,12 +58,12 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 
 void engine_set_placing_max(struct engine *engine, size_t claims)
 {
-	engine->placing_max = claims;
+	engine->limits.placing = claims;
 }
 
 void engine_set_proofs_max(struct engine *engine, size_t znodes)
 {
-	engine->proofs.max = znodes;
+	engine->limits.proofs = znodes;
 }
 
 void engine_set_store(struct engine *engine, struct store *store)
@@ -80,7 +80,7 @@ void engine_stop(struct engine *engine)
 {
 	struct lock *lock;
 
-	engine->stopping = true;
+	engine->grants.stopping = true;
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
 		delay_stop(lock);
 }
@@ -200,7 +200,7 @@ int64_t engine_deadline(const struct engine *engine)
 	const struct timer *test = timers_first(&engine->tests.timers);
 	int64_t deadline_ms = session_lease_deadline(engine);
 	int64_t silence_ms = session_silence_deadline(engine);
-	if (engine->barred && lock_may_grant(engine))
+	if (engine->grants.barred && lock_may_grant(engine))
 		return engine->now_ms;
 	if (silence_ms < deadline_ms)
 		deadline_ms = silence_ms;

@@ -184,7 +184,7 @@ static void hand_on(struct claim *claim)
 		if (lock_try_grant(engine))
 			handoff_give(claim, next);
 	} else if (next == NULL && usable && !wanted && !is_awaited(claim) && keep_ms > 0 &&
-		   !engine->stopping) {
+		   !engine->grants.stopping) {
 		keep(claim, keep_ms);
 	} else {
 		claim_withdraw(claim);

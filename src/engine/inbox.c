@@ -114,10 +114,10 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 		numbers_note(lock, order);
 		bool stale = entries == NULL && claim_needs_news(claim);
 		/* A queue whose orders have started anew unseen has others below known_to. */
-		bool adjacent =
-			lock->known && !stale && after <= lock->known_to && lock->known_to < order;
+		bool adjacent = lock->listing.known && !stale && after <= lock->listing.known_to &&
+				lock->listing.known_to < order;
 		if (adjacent) {
-			lock->known_to = order;
+			lock->listing.known_to = order;
 			claim_set_state(claim, CLAIM_WAITING);
 			claim->fresh = entries != NULL;
 			queue_judge(claim);

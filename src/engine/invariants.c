@@ -119,11 +119,12 @@ static void check_queue_claim(const struct claim *claim)
 				is_to_be_read(claim) || !lock_is_sure(claim->place.lock) ||
 				claim->marker.marking || lock_has_ends_to_hear(claim->place.lock) ||
 				claim->place.lock->engine->retry_ms != INT64_MAX ||
-				claim->place.lock->engine->barred || /* it is due at once */
+				claim->place.lock->engine->grants.barred || /* it is due at once */
 				!lock_may_grant(claim->place.lock->engine),
 			claim, "nobody who could be granted waits");
 		require(claim->wishes != NULL, claim, "a waiter has a wish");
-		require(claim->place.lock->known, claim, "the queue in front of a waiter is known");
+		require(claim->place.lock->listing.known, claim,
+			"the queue in front of a waiter is known");
 		break;
 	default:
 		require(claim->state == CLAIM_QUEUED, claim, "is in the list of its state");
@@ -214,7 +215,7 @@ static void check_lock(const struct lock *lock, struct books *books)
 			claim, "is in the list of its state");
 		require(claim->state != CLAIM_WANTED || claim->wishes == NULL ||
 				lock->engine->session.state != STORE_CONNECTED ||
-				lock->placing.count == lock->engine->placing_max ||
+				lock->placing.count == lock->engine->limits.placing ||
 				lock->numbers.put_off || lock->numbers.worn,
 			claim, "is sent as soon as it may be");
 		check_wishes(claim, books);

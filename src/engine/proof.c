@@ -120,7 +120,7 @@ static size_t bytes_of(const char *path, size_t name_bytes)
 static bool has_room(const struct engine *engine, const struct collection *collection,
 		     size_t znodes, size_t bytes)
 {
-	return collection->count == 0 || (collection->znodes + znodes <= engine->proofs.max &&
+	return collection->count == 0 || (collection->znodes + znodes <= engine->limits.proofs &&
 					  collection->bytes + bytes <= STORE_PROOFS_BYTES_MAX);
 }
 
@@ -401,17 +401,18 @@ static void collect_next(struct engine *engine, struct collection *collection)
 	for (struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		struct claim *claim;
 		CLAIMS_FOREACH (lock->queue.first, claim) {
-			if (!may_be_proved(claim) || claim->proof_round == engine->proofs.round)
+			if (!may_be_proved(claim) ||
+			    claim->proof_round == engine->session.beat_round)
 				continue;
 			if (!collect(collection, claim, NULL))
 				return;
-			claim->proof_round = engine->proofs.round;
+			claim->proof_round = engine->session.beat_round;
 		}
 	}
 	struct shown shown = {engine, collection};
-	if (engine->tenant.kind->show_names(engine->tenant.context, engine->proofs.round, show_name,
-					    &shown))
-		engine->proofs.round++; /* all have had their turn */
+	if (engine->tenant.kind->show_names(engine->tenant.context, engine->session.beat_round,
+					    show_name, &shown))
+		engine->session.beat_round++; /* all have had their turn */
 }
 
 void proofs_send_beat(struct engine *engine)

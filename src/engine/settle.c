@@ -106,7 +106,7 @@ static struct place *find_blocker(const struct claim *claim)
 			return own->state == CLAIM_HELD ? NULL : front->blocker;
 	}
 	/* As queue_is_behind() has it: nobody behind has precedence, or is held by flock. */
-	if (lock->in_queue.anchored == 0 && lock->held_flocks == 0)
+	if (lock->in_queue.anchored == 0 && lock->in_queue.held_flocks == 0)
 		return NULL;
 	behind = claim->place.next;
 	while (behind != NULL && !queue_is_behind(claim, behind))
@@ -373,9 +373,9 @@ static void settle_barred(struct engine *engine)
 {
 	struct lock *lock;
 	struct claim *claim;
-	if (!engine->barred || !lock_may_grant(engine))
+	if (!engine->grants.barred || !lock_may_grant(engine))
 		return;
-	engine->barred = false;
+	engine->grants.barred = false;
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		CLAIMS_FOREACH (lock->queue.first, claim) {
 			if (claim->state == CLAIM_WAITING && claim->place.blocker == NULL)

@@ -377,7 +377,7 @@ static void restore_held(struct restoring *restoring, struct claim *claim)
 	restoring->engine->count.holders++;
 	if (wish->kind == LOCK_KIND_RECORD)
 		return;
-	claim->place.lock->held_flocks++;
+	claim->place.lock->in_queue.held_flocks++;
 	if (wish->owner->records != NULL)
 		return;
 	if (owner_held_but(wish->owner, claim) != NULL)
@@ -530,16 +530,16 @@ int engine_restore(struct engine *engine, const struct engine_transfer *transfer
 
 void engine_save(struct engine *engine, const struct engine_transfer *transfer, FILE *out)
 {
-	engine->transfer = transfer;
+	engine->saving.transfer = transfer;
 	save_visit(engine, (struct state_visit){.out = out});
 }
 
 void engine_set_journal(struct engine *engine, struct state_journal *journal,
 			const struct engine_transfer *transfer, uint64_t place)
 {
-	engine->journal = journal;
-	engine->transfer = transfer;
-	engine->place = place;
+	engine->saving.journal = journal;
+	engine->saving.transfer = transfer;
+	engine->saving.place = place;
 	if (journal != NULL)
 		save_visit(engine, (struct state_visit){.journal = journal});
 }

@@ -829,7 +829,7 @@ static size_t count_ranges(const struct world *world)
 	size_t count = 0;
 
 	for (lock = world->engine->locks; lock; lock = lock->hh.next)
-		count += lock->ranges;
+		count += lock->in_queue.held_ranges;
 	return count;
 }
 

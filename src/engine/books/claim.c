@@ -287,7 +287,7 @@ bool claim_needs_news(const struct claim *claim)
 static bool place_with_list(const struct claim *claim)
 {
 	const struct lock *lock = claim->place.lock;
-	if (!lock->known)
+	if (!lock->listing.known)
 		return !claim->wishes->waits || lock->placing.with_list == 0;
 	return lock->in_queue.foreign_records > 0 || claim_needs_news(claim);
 }
@@ -305,7 +305,8 @@ void claim_place(struct claim *claim)
 	struct lock *lock = claim->place.lock;
 	struct engine *engine = lock->engine;
 	if (claim->state != CLAIM_WANTED || claim->wishes == NULL ||
-	    lock->placing.count == engine->placing_max || engine->session.state != STORE_CONNECTED)
+	    lock->placing.count == engine->limits.placing ||
+	    engine->session.state != STORE_CONNECTED)
 		return;
 	if (numbers_hold_back(claim))
 		return;
@@ -364,7 +365,7 @@ static void count_held(struct claim *claim, bool in)
 	size_t one = in ? 1 : (size_t)-1;
 	engine->count.holders += one;
 	if (kind != LOCK_KIND_RECORD)
-		lock->held_flocks += one;
+		lock->in_queue.held_flocks += one;
 	if (events->on_held == NULL)
 		return;
 	if (in)

@@ -184,7 +184,7 @@ static inline bool claim_asks_and_waits(const struct claim *claim)
 
 /* Of a lock: place() under way. */
 struct placing {
-	size_t count;	  /* engine->placing_max at most */
+	size_t count;	  /* engine->limits.placing at most */
 	size_t with_list; /* those that will bring the queue along */
 };
 

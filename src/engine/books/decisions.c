@@ -84,7 +84,7 @@ const struct store_told *decisions_told(const struct engine *engine)
 
 const struct store_told *decisions_told_all(const struct engine *engine)
 {
-	return engine_holds(engine) ? NULL : decisions_told(engine);
+	return books_hold(engine) ? NULL : decisions_told(engine);
 }
 
 static void add(struct engine *engine, const struct decision *decision)

@@ -53,6 +53,7 @@ struct losses {
 	uint64_t orphans_list;	 /* the list that will show what lost holders have left, once */
 	uint64_t former_session; /* of claim ids: the latest that was lost with a claim of ours that
 				    may leave an orphan; 0: none was */
+	int64_t moratorium_ms;	 /* nothing is granted before that time (moratorium.h) */
 };
 
 /* Whether the claim, which nobody is in the way of, can be held: its marker stands, or it needs

@@ -22,12 +22,12 @@ static int64_t slack_ms(const struct round_trip *trip)
 
 int64_t grace_end_ms(const struct lock *lock, int64_t asked_ms, const struct rival *rival)
 {
-	int64_t own_ms = round_trip_shortest_ms(&lock->engine->round_trip);
+	int64_t own_ms = round_trip_shortest_ms(&lock->engine->session.round_trip);
 	int64_t other_ms = rival != NULL && rival->trip_ms > 0 ? rival->trip_ms : own_ms;
 
 	if (lock->policy.try_grace_ms != CONFIG_AUTO)
 		return asked_ms + lock->policy.try_grace_ms;
-	return asked_ms + other_ms + own_ms + slack_ms(&lock->engine->round_trip);
+	return asked_ms + other_ms + own_ms + slack_ms(&lock->engine->session.round_trip);
 }
 
 /* Whether the rival is going to say how long its round trips are. */

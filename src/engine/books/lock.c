@@ -23,16 +23,16 @@ void lock_retry_in(struct engine *engine, int64_t delay_ms)
 bool lock_may_grant(const struct engine *engine)
 {
 	const struct store_lease lease = outbox_lease(engine);
-	if (engine->stopping || engine->session.state != STORE_CONNECTED || lease.doubtful ||
+	if (engine->grants.stopping || engine->session.state != STORE_CONNECTED || lease.doubtful ||
 	    moratorium_lasts(engine))
 		return false;
-	return engine_holds(engine) ? engine->now_ms < lease.end_ms : lease.grants;
+	return books_hold(engine) ? engine->now_ms < lease.end_ms : lease.grants;
 }
 
 bool lock_try_grant(struct engine *engine)
 {
 	bool may = lock_may_grant(engine);
-	engine->barred |= !may;
+	engine->grants.barred |= !may;
 	return may;
 }
 
@@ -129,8 +129,8 @@ void lock_begin_moratorium(struct lock *lock)
 {
 	int64_t timeout_ms = lock->engine->session.timeout_ms;
 
-	lock->moratorium_ms = lock->engine->now_ms + timeout_ms / SIGNS_IN_TIMEOUT +
-			      timeout_ms / TELLINGS_IN_TIMEOUT;
+	lock->losses.moratorium_ms = lock->engine->now_ms + timeout_ms / SIGNS_IN_TIMEOUT +
+				     timeout_ms / TELLINGS_IN_TIMEOUT;
 	lock_mark(lock);
 	lock->listing.wanted = lock_list_anew(lock);
 }
@@ -139,9 +139,9 @@ bool lock_in_moratorium(const struct lock *lock)
 {
 	struct engine *engine = lock->engine;
 
-	if (engine->now_ms >= lock->moratorium_ms)
+	if (engine->now_ms >= lock->losses.moratorium_ms)
 		return false;
-	lock_retry_in(engine, lock->moratorium_ms - engine->now_ms);
+	lock_retry_in(engine, lock->losses.moratorium_ms - engine->now_ms);
 	return true;
 }
 

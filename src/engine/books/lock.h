@@ -13,13 +13,20 @@ struct engine;
 struct lock;
 struct lock_policy;
 
-/* The lists of a lock's queue. They have numbers, from 1. */
+/* The lists of a lock's queue, and what is known by them. They have numbers, from 1. */
 struct listing {
 	bool under_way;	     /* a list() is, */
 	bool synced;	     /* which shows everything that happened before it was sent */
 	bool read_since;     /* the latest one was sent: data of a rival */
 	uint64_t sent, done; /* so many of them */
 	uint64_t wanted;     /* nothing is granted before that list; 0: there was none */
+	bool mixed;	     /* the log has told of claims of another recipe */
+
+	/* Once it is known, the queue has every claim of an order up to known_to that exists:
+	 * claims in front can go, but never come. It is known only while a claim of ours stands in
+	 * it (an empty queue's orders may restart). */
+	bool known;
+	int64_t known_to;
 };
 
 /* A lock's on_changed(), which the store is asked for with a list, or a place(). */
@@ -37,6 +44,12 @@ struct doubts {
 	bool taken_over; /* from another process: a server may know less of it than we do */
 	bool unseen; /* the store has not listed it since it is connected: with what was in front
 			of a claim of ours, that may be gone too */
+};
+
+/* Of the engine: whether anything is granted. */
+struct grants {
+	bool stopping; /* nothing is any more */
+	bool barred;   /* something waits because nothing might be: lock_try_grant() */
 };
 
 /* How soon to send again what there was no memory for; what met a lost connection while the session

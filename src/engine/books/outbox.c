@@ -164,13 +164,13 @@ static struct outgoing *copy(const struct outgoing *outgoing)
 
 static bool is_kept(const struct engine *engine)
 {
-	return engine->journal != NULL && !state_journal_has_failed(engine->journal);
+	return engine->saving.journal != NULL && !state_journal_has_failed(engine->saving.journal);
 }
 
 /* What is sent cannot wait for the books, so these must not be used any more. */
 static void end_keeping(struct engine *engine)
 {
-	state_journal_end(engine->journal);
+	state_journal_end(engine->saving.journal);
 	log_error("the state is not kept any more: %s; a kill of this daemon would lose what is "
 		  "locked",
 		  strerror(ENOMEM));

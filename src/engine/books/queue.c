@@ -159,7 +159,7 @@ static void forget(struct lock *lock)
 		else
 			rival_free(rival);
 	}
-	lock->known = lock->doubts.unseen = false;
+	lock->listing.known = lock->doubts.unseen = false;
 	lock->listing.wanted = 0;
 	lock->in_queue.foreign = lock->in_queue.foreign_records = 0;
 	lock->in_queue.records = lock->in_queue.anchored = 0;
@@ -199,7 +199,7 @@ void queue_release(struct lock *lock)
 {
 	/* Only tests are left: nothing tells when an empty queue's numbers restart. */
 	if (lock->in_queue.own == lock->in_queue.tests)
-		lock->known = false;
+		lock->listing.known = false;
 	if (lock->in_queue.own == 0)
 		forget(lock);
 }

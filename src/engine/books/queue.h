@@ -14,7 +14,7 @@ struct lock;
 struct place;
 struct rival;
 
-/* Of a lock: how many stand in its queue. */
+/* Of a lock: how many stand in its queue, and are held. */
 struct queue_counts {
 	size_t own;   /* claims of ours, and tests: what the queue is kept for */
 	size_t tests; /* those alone */
@@ -22,6 +22,8 @@ struct queue_counts {
 	size_t foreign_records; /* of record locks among them */
 	size_t records;		/* anybody's of record locks, or with an anchor */
 	size_t anchored;	/* anybody's with an anchor */
+	size_t held_flocks;	/* claims of ours of flock or open that are HELD */
+	size_t held_ranges;	/* by processes of this host */
 };
 
 /* Of a lock: its part in the searches for cycles (seek.h). */

@@ -43,7 +43,7 @@ const struct field engine_fields[] = {
 };
 
 const struct field engine_lock_fields[] = {
-	{"moratorium_ms", FIELD_NUMBER(struct lock, moratorium_ms, 0, SAVE_TIME_MAX_MS),
+	{"moratorium_ms", FIELD_NUMBER(struct lock, losses.moratorium_ms, 0, SAVE_TIME_MAX_MS),
 	 FIELD_OR(0)},
 	{0},
 };
@@ -75,7 +75,7 @@ const struct field engine_handoff_fields[] = {
 
 static const struct engine_transfer *transfer_of(const struct owner *owner)
 {
-	return owner->lock->engine->transfer;
+	return owner->lock->engine->saving.transfer;
 }
 
 static void save_engine(const struct state_item *item, FILE *out)
@@ -161,7 +161,7 @@ static bool is_of_line(const struct wish *wish)
 
 static void write_wish(const struct wish *wish, FILE *out)
 {
-	const struct engine_transfer *transfer = wish_lock(wish)->engine->transfer;
+	const struct engine_transfer *transfer = wish_lock(wish)->engine->saving.transfer;
 
 	state_text(out, "kind", engine_kind_words[wish->kind]);
 	state_flag(out, "asked", wish->asked);
@@ -261,13 +261,14 @@ enum { GROUP_LOCK, GROUP_PROCESS, GROUP_CLAIM, GROUP_WISH };
 static struct state_place place_in(const struct lock *lock, uint64_t group, uint64_t serial)
 {
 	return (struct state_place){
-		{lock->engine->place, PART_LOCKS, lock->serial, group << SERIAL_BITS | serial},
+		{lock->engine->saving.place, PART_LOCKS, lock->serial,
+		 group << SERIAL_BITS | serial},
 	};
 }
 
 static struct state_place engine_place_of(const struct state_item *item)
 {
-	return (struct state_place){{WHOLE(const struct engine, item)->place, PART_ENGINE}};
+	return (struct state_place){{WHOLE(const struct engine, item)->saving.place, PART_ENGINE}};
 }
 
 static struct state_place lock_place_of(const struct state_item *item)
@@ -278,7 +279,8 @@ static struct state_place lock_place_of(const struct state_item *item)
 static struct state_place owner_place_of(const struct state_item *item)
 {
 	const struct owner *owner = WHOLE(const struct owner, item);
-	return (struct state_place){{owner->lock->engine->place, PART_OWNERS, owner->number}};
+	return (struct state_place){
+		{owner->lock->engine->saving.place, PART_OWNERS, owner->number}};
 }
 
 static struct state_place process_place_of(const struct state_item *item)
@@ -313,22 +315,22 @@ static const struct state_kind *kind_of(const struct owner *owner)
 
 void engine_mark(struct engine *engine)
 {
-	state_journal_mark(engine->journal, &engine->item, &engine_kind);
+	state_journal_mark(engine->saving.journal, &engine->item, &engine_kind);
 }
 
 void lock_mark(struct lock *lock)
 {
-	state_journal_mark(lock->engine->journal, &lock->item, &lock_kind);
+	state_journal_mark(lock->engine->saving.journal, &lock->item, &lock_kind);
 }
 
 void owner_mark(struct owner *owner)
 {
-	state_journal_mark(owner->lock->engine->journal, &owner->item, kind_of(owner));
+	state_journal_mark(owner->lock->engine->saving.journal, &owner->item, kind_of(owner));
 }
 
 void claim_mark(struct claim *claim)
 {
-	state_journal_mark(claim->place.lock->engine->journal, &claim->item, &claim_kind);
+	state_journal_mark(claim->place.lock->engine->saving.journal, &claim->item, &claim_kind);
 }
 
 void wish_mark(struct wish *wish)
@@ -336,12 +338,13 @@ void wish_mark(struct wish *wish)
 	if (is_of_line(wish))
 		claim_mark(wish->claim);
 	else
-		state_journal_mark(wish_lock(wish)->engine->journal, &wish->item, &wish_kind);
+		state_journal_mark(wish_lock(wish)->engine->saving.journal, &wish->item,
+				   &wish_kind);
 }
 
 void engine_unmark(struct engine *engine, struct state_item *item)
 {
-	state_journal_remove(engine->journal, item);
+	state_journal_remove(engine->saving.journal, item);
 }
 
 /* All of them */
@@ -379,7 +382,7 @@ void save_visit(struct engine *engine, struct state_visit each)
 	struct records *records;
 
 	state_journal_visit(&each, &engine->item, &engine_kind);
-	engine->transfer->each_owner(engine->context, visit_owner, &each);
+	engine->saving.transfer->each_owner(engine->context, visit_owner, &each);
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		state_journal_visit(&each, &lock->item, &lock_kind);
 		for (records = lock->records; records != NULL; records = records->hh.next)

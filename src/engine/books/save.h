@@ -5,8 +5,17 @@
 #ifndef DLOCKFS_ENGINE_BOOKS_SAVE_H
 #define DLOCKFS_ENGINE_BOOKS_SAVE_H
 
-#include "engine/books/state.h"
+#include "engine/books/claim.h"
+#include "engine/books/events.h"
 #include "journal/fields.h"
+#include "journal/journal.h"
+
+/* Of the engine: where its books are kept. */
+struct saving {
+	struct state_journal *journal; /* NULL: nowhere */
+	const struct engine_transfer *transfer;
+	uint64_t place; /* the first number of its items' places */
+};
 
 /* The words for states and kinds, by their numbers; of states, what they are once the connection is
  * lost. */

@@ -110,6 +110,7 @@
 #include "engine/books/queue.h"
 #include "engine/books/rival.h"
 #include "engine/books/round_trip.h"
+#include "engine/books/save.h"
 #include "engine/books/seek.h"
 #include "engine/books/tenant.h"
 #include "journal/journal.h"
@@ -156,22 +157,11 @@ struct lock {
 	struct proof *proofs; /* undecided, or with prove() under way */
 	struct queue_counts in_queue;
 	struct handoffs handoffs;
-	bool mixed; /* the log has told of claims of another recipe */
 	struct attention attention;
 	struct records *records;
-	size_t ranges;	    /* held by processes of this host */
-	size_t held_flocks; /* claims of flock or open that are HELD */
-
-	/* Once it is known, `queue` has every claim of an order up to known_to that exists: claims
-	 * in front can go, but never come. It is known only while a claim of ours stands in it (an
-	 * empty queue's orders may restart). */
-	bool known;
-	int64_t known_to;
 	struct doubts doubts;
-
 	struct placing placing;
 	struct listing listing;
-	int64_t moratorium_ms; /* nothing is granted before that time (moratorium.h) */
 	struct losses losses;
 	struct numbers numbers;
 	struct seeking seeking;
@@ -198,13 +188,15 @@ struct session {
 	bool beat_wanted;     /* a heartbeat is due at once, to show what stands */
 	bool beat_under_way;  /* one is, */
 	int64_t beat_sent_ms; /* sent at this time */
+	uint32_t beat_round;  /* each heartbeat brings along claims that had no turn in it */
+	struct round_trip round_trip;
 	struct silence silence;
 };
 
-/* proof.h */
-struct proofs {
-	uint32_t round; /* of heartbeats: each brings along claims that had no turn in it */
-	size_t max;	/* see engine_set_proofs_max() */
+/* As engine_set_placing_max() and engine_set_proofs_max() say. */
+struct limits {
+	size_t placing;
+	size_t proofs;
 };
 
 /* Questions on their way (test.h). */
@@ -227,21 +219,16 @@ struct engine {
 	const struct engine_events *events;
 	void *context;
 	struct store *store;
-	unsigned abilities;	       /* STORE_HAS_..., of the store */
-	struct state_journal *journal; /* NULL: nothing is kept there */
-	const struct engine_transfer *transfer;
-	uint64_t place; /* the first number of its items' places */
+	unsigned abilities; /* STORE_HAS_..., of the store */
+	struct saving saving;
 	struct state_item item;
 	struct issued issued;
 	struct outgoing *outgoing; /* outbox.c */
-	bool stopping;		   /* grants nothing any more */
+	struct grants grants;
 	struct session session;
-	bool barred; /* something waits because nothing might be granted (lock.h) */
-	struct round_trip round_trip;
 	struct moratorium moratorium;
 	int64_t now_ms;
-	size_t placing_max; /* see engine_set_placing_max() */
-	struct proofs proofs;
+	struct limits limits;
 	int64_t retry_ms;	   /* when to send again what failed; INT64_MAX: nothing did */
 	struct log_limit refusals; /* what the log says of them */
 
@@ -258,7 +245,7 @@ struct engine {
 };
 
 /* Whether anything is of this host that ends with the session. */
-static inline bool engine_holds(const struct engine *engine)
+static inline bool books_hold(const struct engine *engine)
 {
 	return engine->count.holders > 0 || engine->tenant.held > 0;
 }

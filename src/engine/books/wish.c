@@ -164,7 +164,7 @@ char *wish_format_data(const struct claim *claim)
 		.waits = claim->place.says_waits,
 		.waits_for = claim->place.waits_for,
 		.keeps = claim->place.says_keep,
-		.trip_ms = round_trip_shortest_ms(&claim->place.lock->engine->round_trip),
+		.trip_ms = round_trip_shortest_ms(&claim->place.lock->engine->session.round_trip),
 	};
 	char text[ENGINE_TEXT_BYTES];
 	if (data.trip_ms > CLAIM_DATA_TRIP_MAX_MS)

@@ -36,7 +36,7 @@ static const struct claim *find_flock(const struct owner *owner, const struct ow
 const struct claim *coverage_flock_for(const struct claim *claim)
 {
 	if (claim_coverage(claim) == NULL || claim->wishes == NULL ||
-	    claim->place.lock->held_flocks == 0)
+	    claim->place.lock->in_queue.held_flocks == 0)
 		return NULL;
 	const struct records *records = claim->wishes->owner->records;
 	const struct range range = claim_coverage(claim)->asked;
@@ -50,7 +50,7 @@ bool coverage_includes(const struct records *records, struct range range)
 {
 	if (range_set_covers(&records->held, range.span, range.mode))
 		return true;
-	if (records->owner.lock->held_flocks == 0)
+	if (records->owner.lock->in_queue.held_flocks == 0)
 		return false;
 	if (find_flock(&records->owner, &records->owner, range) != NULL)
 		return true;
@@ -79,7 +79,7 @@ void coverage_set_held(struct records *records, struct range_set held)
 {
 	struct lock *lock = records->owner.lock;
 	coverage_account(records, (ptrdiff_t)held.count - (ptrdiff_t)records->held.count);
-	lock->ranges += held.count - records->held.count;
+	lock->in_queue.held_ranges += held.count - records->held.count;
 	records->process->ranges += held.count - records->held.count;
 	range_set_finish(&records->held);
 	records->held = held;
@@ -243,7 +243,7 @@ static void weaken_flocks(const struct records *records)
 	struct claim *claim;
 	bool found = false;
 
-	if (records->owner.lock->held_flocks == 0)
+	if (records->owner.lock->in_queue.held_flocks == 0)
 		return;
 	CLAIMS_FOREACH (records->owner.lock->queue.first, claim) {
 		if (!conflict_may_cover(claim, records))

@@ -198,7 +198,7 @@ static bool is_within_limits(const struct records *records, const struct range_s
 		return true;
 	size_t more = held->count - records->held.count;
 	return records->process->ranges + more <= times * (size_t)lock->policy.process_ranges &&
-	       lock->ranges + more <= times * (size_t)lock->policy.file_ranges &&
+	       lock->in_queue.held_ranges + more <= times * (size_t)lock->policy.file_ranges &&
 	       (engine->events->may_hold == NULL ||
 		engine->events->may_hold(engine->context, records->files[0]->cookie, more,
 					 releases));

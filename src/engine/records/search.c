@@ -38,7 +38,7 @@ static void take_steps_for(const struct search *search, const struct place *a,
 		steps += a->ranges->count;
 	if (b->ranges != NULL)
 		steps += b->ranges->count;
-	if (a->lock->held_flocks > 0)
+	if (a->lock->in_queue.held_flocks > 0)
 		steps += HASH_COUNT(a->lock->records);
 	take_steps(search, steps);
 }
