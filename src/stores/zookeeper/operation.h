@@ -29,8 +29,8 @@
 #include "stores/store.h"
 #include "stores/tokens.h"
 #include "stores/zookeeper/lease.h"
-#include "stores/zookeeper/packets.h"
-#include "stores/zookeeper/session.h"
+#include "stores/zookeeper/session/packets.h"
+#include "stores/zookeeper/session/connector.h"
 
 #define REFUSED_MS 5000 /* until the next attempt when the servers reject the identity */
 

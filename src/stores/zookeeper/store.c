@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Turns the operations of stores/store.h into requests to ZooKeeper and the answers into events.
- * Owns the operations under way and the watches; session.c owns sessions, threads and the mailbox.
+ * Owns the operations under way and the watches; session/connector.c owns sessions, threads and the
+ * mailbox.
  *
  * Everything runs on the loop's thread, except the callbacks under "Answers", which run on
  * ZooKeeper's.
@@ -31,7 +32,7 @@
 #include "journal/fields.h"
 #include "stores/seeker.h"
 #include "stores/zookeeper/operation.h"
-#include "stores/zookeeper/servers.h"
+#include "stores/zookeeper/session/servers.h"
 
 #define CLOSE_LIMIT_MS 2000
 

@@ -6,7 +6,7 @@
  * `mutex` guards everything below it in struct zookeeper_connector. While it is held, the client
  * library is not called; callbacks hold it only for a moment.
  */
-#include "stores/zookeeper/session.h"
+#include "stores/zookeeper/session/connector.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -21,8 +21,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "stores/zookeeper/client.h"
-#include "stores/zookeeper/servers.h"
+#include "stores/zookeeper/session/client.h"
+#include "stores/zookeeper/session/servers.h"
 
 #define RETRY_MS       1000 /* between attempts to make a handle */
 #define UNREACHABLE_MS 5000 /* until a session that never connected is worth a warning */

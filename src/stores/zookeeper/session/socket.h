@@ -10,8 +10,8 @@
  *
  * Any thread; but for connect(2) nothing blocks.
  */
-#ifndef DLOCKFS_STORES_ZOOKEEPER_SOCKET_H
-#define DLOCKFS_STORES_ZOOKEEPER_SOCKET_H
+#ifndef DLOCKFS_STORES_ZOOKEEPER_SESSION_SOCKET_H
+#define DLOCKFS_STORES_ZOOKEEPER_SESSION_SOCKET_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 /* With it the C library's header has a recv(2), which calls the one that is replaced here. */
 #undef _FORTIFY_SOURCE
 
-#include "stores/zookeeper/traffic.h"
+#include "stores/zookeeper/session/traffic.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/log_limit.h"
-#include "stores/zookeeper/wire.h"
+#include "stores/zookeeper/session/wire.h"
 
 struct traffic {
 	struct zookeeper_wire wire;

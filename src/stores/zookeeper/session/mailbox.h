@@ -3,8 +3,8 @@
  * The mailbox by which ZooKeeper's answers and events reach the loop's thread. Any thread, unless a
  * function says otherwise; nothing here blocks.
  */
-#ifndef DLOCKFS_STORES_ZOOKEEPER_MAILBOX_H
-#define DLOCKFS_STORES_ZOOKEEPER_MAILBOX_H
+#ifndef DLOCKFS_STORES_ZOOKEEPER_SESSION_MAILBOX_H
+#define DLOCKFS_STORES_ZOOKEEPER_SESSION_MAILBOX_H
 
 #include <pthread.h>
 #include <stdbool.h>

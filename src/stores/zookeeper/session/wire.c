@@ -3,7 +3,7 @@
  * Owns what is known of one connection: see wire.h. Must not know the store. Reads the requests,
  * which the client library has made, as far as their answers depend on them.
  */
-#include "stores/zookeeper/wire.h"
+#include "stores/zookeeper/session/wire.h"
 
 #include <endian.h>
 #include <stdlib.h>
