@@ -231,39 +231,18 @@ struct answer *answer_create_read(const struct answer *watch, const char *text, 
 	return answer;
 }
 
-void watch_start(struct answer *watch, struct node *node)
+void answer_wait(struct answer *answer, struct answer **list)
 {
-	watch->watched = node;
-	DL_APPEND(node->watches, watch);
-	DL_APPEND2(watch->store->watches, watch, waiting_prev, waiting_next);
+	answer->waits = list;
+	DL_APPEND(*list, answer);
+	DL_APPEND2(answer->store->watches, answer, waiting_prev, waiting_next);
 }
 
-void watch_start_file(struct answer *watch, struct file *file)
+void answer_leave(struct answer *answer)
 {
-	watch->watched_file = file;
-	DL_APPEND(file->watches, watch);
-	DL_APPEND2(watch->store->watches, watch, waiting_prev, waiting_next);
-}
-
-void attention_start(struct answer *attention, struct queue *queue)
-{
-	attention->attended = queue;
-	DL_APPEND(queue->attentions, attention);
-	DL_APPEND2(attention->store->watches, attention, waiting_prev, waiting_next);
-}
-
-void watch_stop(struct answer *watch)
-{
-	if (watch->attended != NULL)
-		DL_DELETE(watch->attended->attentions, watch);
-	else if (watch->watched_file != NULL)
-		DL_DELETE(watch->watched_file->watches, watch);
-	else
-		DL_DELETE(watch->watched->watches, watch);
-	DL_DELETE2(watch->store->watches, watch, waiting_prev, waiting_next);
-	watch->watched = NULL;
-	watch->watched_file = NULL;
-	watch->attended = NULL;
+	DL_DELETE(*answer->waits, answer);
+	DL_DELETE2(answer->store->watches, answer, waiting_prev, waiting_next);
+	answer->waits = NULL;
 }
 
 static void tell_attentions(struct queue *queue)
@@ -271,7 +250,7 @@ static void tell_attentions(struct queue *queue)
 	while (queue->attentions != NULL) {
 		struct answer *attention = queue->attentions;
 
-		watch_stop(attention);
+		answer_leave(attention);
 		answer_queue(attention);
 	}
 }
@@ -355,11 +334,14 @@ static void node_free(struct node *node)
 
 void node_remove_orphan(struct node *node)
 {
-	tell_attentions(node->queue);
-	queue_take_out(node->queue, node);
-	if (queue_is_empty(node->queue))
-		queue_mark(node->queue);
+	struct queue *queue = node->queue;
+
+	tell_attentions(queue);
+	queue_take_out(queue, node);
 	node_free(node);
+	if (queue_is_empty(queue))
+		queue_mark(queue);
+	queue_remove_if_empty(queue);
 }
 
 void node_remove(struct node *node, bool withdrawn)
@@ -367,7 +349,7 @@ void node_remove(struct node *node, bool withdrawn)
 	while (node->watches != NULL) {
 		struct answer *watch = node->watches;
 
-		watch_stop(watch);
+		answer_leave(watch);
 		watch->error = withdrawn ? 0 : -EOWNERDEAD;
 		answer_queue(watch);
 	}
@@ -398,12 +380,8 @@ void local_service_destroy(struct local_service *service)
 
 	if (service == NULL)
 		return;
-	while ((orphan = find_last(service)) != NULL) {
-		struct queue *queue = orphan->queue;
-
+	while ((orphan = find_last(service)) != NULL)
 		node_remove_orphan(orphan);
-		queue_remove_if_empty(queue);
-	}
 	service_unmark(service, &service->item);
 	free(service);
 }
