@@ -201,17 +201,10 @@ static bool remove_first(struct store_zookeeper *store)
 {
 	struct idle *idle = store->idle.due;
 	struct operation *operation =
-		operation_new(store, STORE_TIDY, NULL, conclude_look, NULL, NULL);
-	char *path = strdup(idle->path);
+		operation_new_at(store, STORE_TIDY, NULL, conclude_look, idle->path);
 
-	if (!operation || !path) {
-		free(path);
-		if (operation)
-			operation_free(operation);
+	if (!operation)
 		return false;
-	}
-	free(operation->path);
-	operation->path = path;
 	make_busy(&store->idle, idle);
 	operation_start(operation, operation_look);
 	return true;

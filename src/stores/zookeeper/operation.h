@@ -45,6 +45,14 @@ struct names {
 	char text[]; /* one after the other, each with its NUL */
 };
 
+/* A znode that is watched, or its children, changed. */
+struct znode_event {
+	struct zookeeper_message message; /* MESSAGE_EVENT */
+	struct zookeeper_session *session;
+	int type; /* ZOO_DELETED_EVENT and so on */
+	char path[];
+};
+
 struct seeker;
 struct prove;	/* prove.c */
 struct renewal; /* renew.c */
@@ -214,10 +222,14 @@ struct store_zookeeper {
 	struct lease lease; /* on the session */
 };
 
-/* As operation_create(), but out of memory it only returns NULL. */
+/* As operation_create(), but out of memory they only return NULL. The second one is on the znode
+ * itself. */
 struct operation *operation_new(struct store_zookeeper *store, enum store_operation kind, void *tag,
 				void (*conclude)(struct operation *), const char *path,
 				const char *name);
+struct operation *operation_new_at(struct store_zookeeper *store, enum store_operation kind,
+				   void *tag, void (*conclude)(struct operation *),
+				   const char *znode);
 
 /* Makes an operation on the claim `name` of the lock `path`, or on the lock itself if that is NULL,
  * or on the server's root if both are. Out of memory, it returns NULL, and the session is given up,
@@ -239,6 +251,10 @@ bool operation_is_reserved(const struct operation *operation, const char *name);
 
 /* Gives the session up, out of memory, and frees an operation that was not started yet. */
 void operation_starve(struct operation *operation);
+
+/* Adds a watch, or an attention, to those by path, which are store->watches and store->attentions.
+ * Out of memory, the session is given up. */
+void operation_join(struct operation **by_path, struct operation *operation);
 
 /* Makes the first requests by send(), or answers -ECONNRESET if there is no session to make them
  * in, or it has not been connected yet. */
@@ -267,9 +283,24 @@ void operation_made(struct operation *operation, int code, int *ret_code);
 /* One answer less to wait for. To be called last by each callback. */
 void operation_answered(struct operation *operation);
 
-/* The completion of a request that is answered by a code only, which is the operation's. On
- * ZooKeeper's thread. */
+/* Completions, on ZooKeeper's thread. That of a request which is answered by a code only, the
+ * operation's; and that of a get, whose data go to the operation's text, with a NUL behind them:
+ * ZMARSHALLINGERROR if there is no memory for that. */
 void operation_on_done(int code, const void *data);
+void operation_on_data(int code, const char *value, int value_bytes, const struct Stat *stat,
+		       const void *data);
+
+/* Copies the data as operation_on_data() does. Returns ZOK or ZMARSHALLINGERROR. */
+int operation_copy_data(struct operation *operation, const char *value, int value_bytes);
+
+/* Those of requests that nobody waits for: they do nothing. */
+void operation_on_ignored(int code, const void *data);
+void operation_on_ignored_text(int code, const char *text, const void *data);
+void operation_on_ignored_stat(int code, const struct Stat *stat, const void *data);
+
+/* The watcher of all watches, on ZooKeeper's thread, with the session as its context: so the client
+ * reports session events once and not for each watch, and a late event finds no freed memory. */
+void operation_on_event(zhandle_t *handle, int type, int state, const char *path, void *context);
 
 /* For operation_start(): asks whether the operation's path exists, and for its stat; for the names
  * below it; or sets its data to the text, if it has that version. */
@@ -326,9 +357,6 @@ int64_t operation_next_order(const struct Stat *stat);
  * Returns ZOK; or ZRUNTIMEINCONSISTENCY, of what is no list of names, or ZSYSTEMERROR, out of
  * memory: then *ret is as it was. */
 int operation_copy_names(const struct String_vector *strings, struct names **ret);
-
-/* How many bytes the data has that a callback was given: a znode may have none, NULL and -1. */
-size_t operation_value_bytes(const char *value, int bytes);
 
 /* Adds the claim's companion to the operation, by its name (place: without its number). Returns
  * false when out of memory. */
@@ -388,8 +416,8 @@ int zookeeper_ask_queue(struct operation *operation, const char *path, bool atte
  * reporting the change. */
 void zookeeper_attend(struct operation *operation);
 
-/* MESSAGE_QUEUE: reports the change to those who attend to the queue. */
-void zookeeper_deliver_change(struct store_zookeeper *store, struct zookeeper_message *message);
+/* Reports the change of the queue of that znode to those who attend to it. */
+void zookeeper_tell_queue(struct store_zookeeper *store, const char *path);
 
 /* The connection is lost: takes the attentions from the client, and reports that the queues may
  * have changed. */
@@ -415,8 +443,8 @@ void zookeeper_raise_tokens(struct store_zookeeper *store, const char *data, siz
  * -EACCES, -EIO: the offset is to be raised, and cannot be, which was logged. */
 int zookeeper_make_token(struct store_zookeeper *store, int64_t stamp, int64_t *ret);
 
-/* MESSAGE_ROOT. */
-void zookeeper_deliver_root(struct store_zookeeper *store, struct zookeeper_message *message);
+/* The root's data was written, or the root was deleted, or created. */
+void zookeeper_tell_root(struct store_zookeeper *store);
 
 /* The trouble that the root has an unknown version of names. */
 extern const char zookeeper_unknown_names[];
@@ -454,8 +482,8 @@ void zookeeper_renew(struct store *base, const struct store_told *told);
 /* watch() of the table. */
 void zookeeper_watch(struct store *base, void *tag, const char *path, const char *name);
 
-/* MESSAGE_WATCH: reports the event to those who watch the path. */
-void zookeeper_deliver_watch(struct store_zookeeper *store, struct zookeeper_message *message);
+/* Reports that the znode has gone, or that its data changed, to those who watch it. */
+void zookeeper_tell_watches(struct store_zookeeper *store, const char *path, bool gone);
 
 /* The connection is lost: takes the watches from the client. */
 void zookeeper_lose_watches(struct store_zookeeper *store);

@@ -50,14 +50,6 @@ struct renewal {
 	zoo_op_result_t *results;
 };
 
-static void on_renewed(int code, const void *data)
-{
-}
-
-static void on_asked(int code, const struct Stat *stat, const void *data)
-{
-}
-
 static void on_container_listed(int code, const struct String_vector *strings,
 				const struct Stat *stat, const void *data)
 {
@@ -69,11 +61,6 @@ static void on_container_listed(int code, const struct String_vector *strings,
 		container->code = operation_copy_names(strings, &container->names);
 	}
 	operation_answered(container->operation);
-}
-
-static void on_removed(int code, const void *data)
-{
-	operation_answered((struct operation *)data);
 }
 
 static void finish(struct operation *operation)
@@ -154,7 +141,8 @@ static void ask_to_pause(struct operation *operation)
 		return; /* it has data: another client's */
 	if (operation->stat.version != 0 && since_ms >= 0 && since_ms < ASK_AGAIN_MS)
 		return;
-	zoo_aset(operation->store->handle, operation->path, "", 0, -1, on_asked, NULL);
+	zoo_aset(operation->store->handle, operation->path, "", 0, -1, operation_on_ignored_stat,
+		 NULL);
 }
 
 /* Whether the znode is a container that may go: not a claim, without data, and not gone. */
@@ -187,7 +175,7 @@ static bool remove_all(struct operation *operation)
 	operation->waited = 1;
 	operation_made(operation,
 		       operation_multi(operation, (int)renewal->count + 1, renewal->ops,
-				       renewal->results, on_removed),
+				       renewal->results, operation_on_done),
 		       NULL);
 	return true;
 }
@@ -228,7 +216,8 @@ bool zookeeper_renew_queue(struct operation *operation, void (*send)(struct oper
 	if (operation->renewal || !operation_wears_out_counter(next))
 		return false;
 	if (operation->names->count == 0) {
-		zoo_adelete(operation->store->handle, operation->path, -1, on_renewed, NULL);
+		zoo_adelete(operation->store->handle, operation->path, -1, operation_on_ignored,
+			    NULL);
 		return false;
 	}
 	if (operation->attend || next < ORDER_LATE)

@@ -48,11 +48,6 @@ struct root {
 	char path[]; /* of the probe */
 };
 
-struct root_event {
-	struct zookeeper_message message;
-	struct zookeeper_session *session;
-};
-
 static struct root *root_of(const struct operation *operation)
 {
 	return operation->memory;
@@ -77,43 +72,10 @@ static void on_read(int code, const char *value, int value_bytes, const struct S
 	struct operation *operation = (struct operation *)data;
 	struct root *root = root_of(operation);
 
-	root->read_code = code;
-	if (code == ZOK) {
-		operation->text_bytes = operation_value_bytes(value, value_bytes);
-		operation->text = malloc(operation->text_bytes + 1);
+	root->read_code = code == ZOK ? operation_copy_data(operation, value, value_bytes) : code;
+	if (code == ZOK)
 		operation->version = stat->version;
-	}
-	if (code == ZOK && !operation->text)
-		root->read_code = ZSYSTEMERROR;
-	else if (code == ZOK)
-		memcpy(operation->text, value ? value : "", operation->text_bytes);
 	operation_answered(operation);
-}
-
-/* The root's data was written, or the root was deleted, or created. */
-static void on_event(zhandle_t *handle, int type, int state, const char *path, void *context)
-{
-	struct zookeeper_session *session = context;
-	struct root_event *event;
-
-	if (type == ZOO_SESSION_EVENT)
-		return;
-	event = calloc(1, sizeof(*event));
-	if (!event) {
-		zookeeper_mailbox_starve(zookeeper_connector_mailbox(session->connector));
-		return;
-	}
-	event->message.kind = MESSAGE_ROOT;
-	event->session = session;
-	zookeeper_mailbox_post(zookeeper_connector_mailbox(session->connector), &event->message);
-}
-
-static void on_missing(int code, const struct Stat *stat, const void *data)
-{
-}
-
-static void on_marked(int code, const char *path, const void *data)
-{
 }
 
 static void on_acl(int code, struct ACL_vector *acl, struct Stat *stat, const void *data)
@@ -179,8 +141,8 @@ static void send_prepare(struct operation *operation)
 	if (levels > 0)
 		create_level(operation, store->root, NAMES_VERSION_LINE);
 	operation_made(operation,
-		       zoo_awget(store->handle, operation->path, on_event, operation->session,
-				 on_read, operation),
+		       zoo_awget(store->handle, operation->path, operation_on_event,
+				 operation->session, on_read, operation),
 		       &root->read_code);
 	operation_made(operation, zoo_aget_acl(store->handle, operation->path, on_acl, operation),
 		       NULL);
@@ -222,8 +184,8 @@ static bool judge_rights(struct operation *operation)
 /* The root is missing, and could not be created: watches for its creation by another client. */
 static void await_root(const struct operation *operation)
 {
-	zoo_awexists(operation->store->handle, operation->path, on_event, operation->session,
-		     on_missing, NULL);
+	zoo_awexists(operation->store->handle, operation->path, operation_on_event,
+		     operation->session, operation_on_ignored_stat, NULL);
 }
 
 /* Finds the version in which names are encoded. Returns 0; -ECONNRESET if the root could not be
@@ -254,13 +216,10 @@ static int find_names(struct operation *operation)
 	return 0;
 }
 
-static void on_unmarked(int code, const void *data)
-{
-}
-
 static void make_mark(const struct store_zookeeper *store, const char *path)
 {
-	zoo_acreate(store->handle, path, "", 0, &store->acl, ZOO_PERSISTENT, on_marked, NULL);
+	zoo_acreate(store->handle, path, "", 0, &store->acl, ZOO_PERSISTENT,
+		    operation_on_ignored_text, NULL);
 }
 
 void zookeeper_settle(struct store *base)
@@ -290,7 +249,8 @@ static bool has_gone_back(struct operation *operation)
 		return false;
 	bool has = zxid < store->seen;
 	if (has) {
-		zoo_adelete(store->handle, root_of(operation)->settled, -1, on_unmarked, NULL);
+		zoo_adelete(store->handle, root_of(operation)->settled, -1, operation_on_ignored,
+			    NULL);
 		log_error("ZooKeeper at %s is at zxid 0x%" PRIx64 ", and was at 0x%" PRIx64
 			  " before: the session is given up",
 			  store->server, (uint64_t)zxid, (uint64_t)store->seen);
@@ -392,12 +352,8 @@ void zookeeper_prepare_root(struct store_zookeeper *store)
 	operation->sent_us = 0; /* no caller asked for it: it is not counted */
 }
 
-void zookeeper_deliver_root(struct store_zookeeper *store, struct zookeeper_message *message)
+void zookeeper_tell_root(struct store_zookeeper *store)
 {
-	const struct root_event *event = (struct root_event *)message;
-
-	if (event->session != store->session || event->session->over)
-		return;
 	store->root_prepared = store->tokens_known = false;
 	store->root_changed = true; /* perhaps after the preparation under way has read the root */
 	zookeeper_prepare_root(store);

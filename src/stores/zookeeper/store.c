@@ -184,9 +184,7 @@ static void discard(struct zookeeper_message *message)
 	case MESSAGE_STATE:
 		zookeeper_state_free((struct zookeeper_state *)message);
 		break;
-	case MESSAGE_WATCH:
-	case MESSAGE_ROOT:
-	case MESSAGE_QUEUE:
+	case MESSAGE_EVENT:
 		free(message);
 		break;
 	case MESSAGE_STARVED:
@@ -233,10 +231,25 @@ static void keep_watches(struct zookeeper_session *session)
 	}
 }
 
+/* The root is none of the znodes of claims and queues. */
+static void deliver_event(struct store_zookeeper *store, const struct znode_event *event)
+{
+	if (!strcmp(event->path, *store->root ? store->root : "/")) {
+		if (event->session == store->session)
+			zookeeper_tell_root(store);
+		return;
+	}
+	if (event->type == ZOO_DELETED_EVENT || event->type == ZOO_CHANGED_EVENT)
+		zookeeper_tell_watches(store, event->path, event->type == ZOO_DELETED_EVENT);
+	if (event->type == ZOO_DELETED_EVENT || event->type == ZOO_CHILD_EVENT)
+		zookeeper_tell_queue(store, event->path);
+}
+
 static void deliver(struct store_zookeeper *store, struct zookeeper_message *message)
 {
 	struct operation *operation = (struct operation *)message;
 	struct zookeeper_state *state = (struct zookeeper_state *)message;
+	const struct znode_event *event = (const struct znode_event *)message;
 
 	switch (message->kind) {
 	case MESSAGE_OPERATION:
@@ -247,14 +260,9 @@ static void deliver(struct store_zookeeper *store, struct zookeeper_message *mes
 		}
 		operation_note_end(operation, -ECONNRESET);
 		break;
-	case MESSAGE_WATCH:
-		zookeeper_deliver_watch(store, message);
-		break;
-	case MESSAGE_ROOT:
-		zookeeper_deliver_root(store, message);
-		break;
-	case MESSAGE_QUEUE:
-		zookeeper_deliver_change(store, message);
+	case MESSAGE_EVENT:
+		if (!event->session->over)
+			deliver_event(store, event);
 		break;
 	case MESSAGE_STATE:
 		if (!state->session->over)

@@ -26,8 +26,7 @@
  *                               there is no such znode: over, and told; or until the connection is
  *                               lost: lost
  *
- * Everything runs on the loop's thread, except the callbacks under "Answers", which run on
- * ZooKeeper's.
+ * The loop's thread only.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,78 +42,19 @@
  * them. */
 #define SENT_MAX 1000
 
-struct watch_event {
-	struct zookeeper_message message;
-	struct zookeeper_session *session;
-	int type;
-	char path[];
-};
-
-/* Answers: on ZooKeeper's completion thread */
-
-static void on_got(int code, const char *value, int value_bytes, const struct Stat *stat,
-		   const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	operation->code = code;
-	if (code == ZOK) {
-		operation->stat = *stat;
-		operation->text =
-			strndup(value ? value : "", operation_value_bytes(value, value_bytes));
-		if (!operation->text)
-			zookeeper_mailbox_starve(
-				zookeeper_connector_mailbox(operation->session->connector));
-	}
-	operation_answered(operation);
-}
-
-/* All watches of a session have one context: so the client reports session events once and not for
- * each watch, and a late event finds no freed memory. */
-static void on_event(zhandle_t *handle, int type, int state, const char *path, void *context)
-{
-	struct zookeeper_session *session = context;
-	struct watch_event *event;
-
-	if (!path || (type != ZOO_DELETED_EVENT && type != ZOO_CHANGED_EVENT))
-		return;
-	event = calloc(1, sizeof(*event) + strlen(path) + 1);
-	if (!event) {
-		zookeeper_mailbox_starve(zookeeper_connector_mailbox(session->connector));
-		return;
-	}
-	event->message.kind = MESSAGE_WATCH;
-	event->session = session;
-	event->type = type;
-	stpcpy(event->path, path);
-	zookeeper_mailbox_post(zookeeper_connector_mailbox(session->connector), &event->message);
-}
-
-/* The loop's thread */
-
 static void send_watch(struct operation *operation)
 {
 	operation->waited = 1;
 	operation_made(operation,
-		       zoo_awget(operation->store->handle, operation->path, on_event,
-				 operation->session, on_got, operation),
+		       zoo_awget(operation->store->handle, operation->path, operation_on_event,
+				 operation->session, operation_on_data, operation),
 		       &operation->code);
 }
 
 static void add_watch(struct operation *operation)
 {
-	struct store_zookeeper *store = operation->store;
-	struct operation *first;
-
 	operation->watched = true;
-	HASH_FIND_STR(store->watches, operation->path, first);
-	if (first) {
-		LL_APPEND2(first->same, operation, same);
-		return;
-	}
-	HASH_ADD_KEYPTR(hh, store->watches, operation->path, strlen(operation->path), operation);
-	if (!operation->hh.tbl)
-		zookeeper_mailbox_starve(zookeeper_connector_mailbox(store->connector));
+	operation_join(&operation->store->watches, operation);
 }
 
 static void tell_unclaimed(const struct operation *operation)
@@ -179,6 +119,10 @@ static void conclude_watch(struct operation *operation)
 
 	if (operation->watched)
 		store->watches_sent--;
+	if (operation->code == ZMARSHALLINGERROR && !operation->keep) {
+		zookeeper_mailbox_starve(zookeeper_connector_mailbox(store->connector));
+		operation->code = ZCONNECTIONLOSS;
+	}
 	if (operation->code != ZOK && operation->code != ZNONODE)
 		error = operation_error(operation, operation->code, "cannot watch");
 	operation_note_end(operation, error);
@@ -203,20 +147,19 @@ static void conclude_watch(struct operation *operation)
 	zookeeper_resume_watches(store);
 }
 
-void zookeeper_deliver_watch(struct store_zookeeper *store, struct zookeeper_message *message)
+void zookeeper_tell_watches(struct store_zookeeper *store, const char *path, bool gone)
 {
-	struct watch_event *event = (struct watch_event *)message;
 	struct operation *operation, *same;
 
-	HASH_FIND_STR(store->watches, event->path, operation);
-	if (!operation || event->session->over)
+	HASH_FIND_STR(store->watches, path, operation);
+	if (!operation)
 		return;
 	HASH_DEL(store->watches, operation);
 	for (; operation; operation = same) {
 		same = operation->same;
 		if (operation->unclaimed) {
 			forget_unclaimed(operation);
-		} else if (event->type == ZOO_DELETED_EVENT) {
+		} else if (gone) {
 			store->events->on_watched(store->context, operation->tag, 0);
 			operation_release(operation);
 		} else {
@@ -235,8 +178,8 @@ void zookeeper_lose_watches(struct store_zookeeper *store)
 	HASH_ITER (hh, store->watches, operation, next) {
 		/* With `local` this synchronous call waits for nothing. The asynchronous call would
 		 * misinterpret its argument. */
-		zoo_remove_watches(store->handle, operation->path, ZWATCHTYPE_DATA, on_event,
-				   operation->session, 1);
+		zoo_remove_watches(store->handle, operation->path, ZWATCHTYPE_DATA,
+				   operation_on_event, operation->session, 1);
 		HASH_DEL(store->watches, operation);
 		for (; operation; operation = same) {
 			same = operation->same;
