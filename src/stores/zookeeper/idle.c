@@ -119,9 +119,10 @@ static bool is_of_file(const char *path, size_t bytes)
 	return bytes >= strlen(end) && memcmp(path + bytes - strlen(end), end, strlen(end)) == 0;
 }
 
-void zookeeper_idle_note(struct operation *operation, unsigned depth, unsigned root)
+void zookeeper_idle_note(const struct levels *levels, unsigned depth, unsigned root)
 {
-	unsigned made = atomic_load(&operation->made);
+	struct operation *operation = levels->operation;
+	unsigned made = atomic_load(&levels->made);
 
 	for (unsigned level = 1; depth - level > root; level++) {
 		size_t bytes = (size_t)(operation_cut(operation->path, level) - operation->path);

@@ -210,11 +210,12 @@ static int refuse(struct operation *operation)
 	bool below = !operation->of_root && operation->kind != STORE_PROVE &&
 		     operation->kind != STORE_TOUCH;
 
-	if (store->barred != ZOK && below) {
-		store->root_wanted = true; /* for the next operation */
-		return store->barred;
+	if (store->root_state.barred != ZOK && below) {
+		store->root_state.wanted = true; /* for the next operation */
+		return store->root_state.barred;
 	}
-	if (!store->handle || (!store->names_known && store->barred == ZOK && !operation->of_root))
+	if (!store->handle || (!store->root_state.names_known && store->root_state.barred == ZOK &&
+			       !operation->of_root))
 		return ZCONNECTIONLOSS;
 	if (operation->text)
 		operation->packet_bytes = strlen(operation->path) + strlen(operation->text);
@@ -493,7 +494,7 @@ bool operation_is_unclaimed(const struct store_zookeeper *store, const char *pat
 {
 	struct operation *operation;
 
-	HASH_FIND_STR(store->watches, path, operation);
+	HASH_FIND_STR(store->watches.by_path, path, operation);
 	return operation && operation->unclaimed;
 }
 
@@ -503,7 +504,7 @@ static bool is_unclaimed(const struct store_zookeeper *store, const char *path, 
 	char *znode;
 	bool result;
 
-	if (store->unclaimed == 0 || asprintf(&znode, "%s/%s", path, name) < 0)
+	if (store->watches.unclaimed == 0 || asprintf(&znode, "%s/%s", path, name) < 0)
 		return false;
 	result = operation_is_unclaimed(store, znode);
 	free(znode);

@@ -17,14 +17,13 @@
  * lists leave that znode out: a claim of that name could come only after the znode has gone, and
  * the server reports that before it shows anything later.
  *
- * A watch of a claim that was set up once is in one of three states:
+ * A watch of a claim that was set up once is in one of three states (struct watch_set):
  *
- *   set up (store->watches)     until the data changes or the connection is lost: lost, and told;
- *                               or until the znode goes: over, and told
- *   lost (store->lost_watches)  until there is a connection, and not too many are sent: sent
- *   sent (store->watches_sent)  until the data comes: set up, and told; or until it is refused or
- *                               there is no such znode: over, and told; or until the connection is
- *                               lost: lost
+ *   set up (by_path)  until the data changes or the connection is lost: lost, and told; or until
+ *                     the znode goes: over, and told
+ *   lost (lost)       until there is a connection, and not too many are sent: sent
+ *   sent (sent)       until the data comes: set up, and told; or until it is refused or there is no
+ *                     such znode: over, and told; or until the connection is lost: lost
  *
  * The loop's thread only.
  */
@@ -54,7 +53,7 @@ static void send_watch(struct operation *operation)
 static void add_watch(struct operation *operation)
 {
 	operation->watched = true;
-	operation_join(&operation->store->watches, operation);
+	operation_join(&operation->store->watches.by_path, operation);
 }
 
 static void tell_unclaimed(const struct operation *operation)
@@ -83,7 +82,7 @@ static void conclude_unclaimed(struct operation *operation)
 		free(operation->text);
 		operation->text = NULL;
 		operation->unclaimed = true;
-		store->unclaimed++;
+		store->watches.unclaimed++;
 		add_watch(operation);
 	}
 	store->events->on_watched(store->context, tag, -ENXIO);
@@ -92,7 +91,7 @@ static void conclude_unclaimed(struct operation *operation)
 /* It is not known any more whether the znode is a claim. */
 static void forget_unclaimed(struct operation *operation)
 {
-	operation->store->unclaimed--;
+	operation->store->watches.unclaimed--;
 	operation_release(operation);
 }
 
@@ -100,14 +99,14 @@ void zookeeper_resume_watches(struct store_zookeeper *store)
 {
 	struct operation *operation;
 
-	while (store->handle && (operation = store->lost_watches) &&
-	       store->watches_sent < SENT_MAX) {
-		LL_DELETE2(store->lost_watches, operation, same);
+	while (store->handle && (operation = store->watches.lost) &&
+	       store->watches.sent < SENT_MAX) {
+		LL_DELETE2(store->watches.lost, operation, same);
 		operation->same = NULL;
 		if (!operation->session)
 			operation_attach(operation);
 		operation->sent_us = histogram_now_us();
-		store->watches_sent++;
+		store->watches.sent++;
 		send_watch(operation);
 	}
 }
@@ -118,7 +117,7 @@ static void conclude_watch(struct operation *operation)
 	int error = 0;
 
 	if (operation->watched)
-		store->watches_sent--;
+		store->watches.sent--;
 	if (operation->code == ZMARSHALLINGERROR && !operation->keep) {
 		zookeeper_mailbox_starve(zookeeper_connector_mailbox(store->connector));
 		operation->code = ZCONNECTIONLOSS;
@@ -127,7 +126,7 @@ static void conclude_watch(struct operation *operation)
 		error = operation_error(operation, operation->code, "cannot watch");
 	operation_note_end(operation, error);
 	if (error == -ECONNRESET && operation->watched) {
-		LL_PREPEND2(store->lost_watches, operation, same);
+		LL_PREPEND2(store->watches.lost, operation, same);
 		return; /* it is sent once the client is connected, which is reported later */
 	}
 	if (operation->code == ZOK && !operation_is_ephemeral(&operation->stat)) {
@@ -151,10 +150,10 @@ void zookeeper_tell_watches(struct store_zookeeper *store, const char *path, boo
 {
 	struct operation *operation, *same;
 
-	HASH_FIND_STR(store->watches, path, operation);
+	HASH_FIND_STR(store->watches.by_path, path, operation);
 	if (!operation)
 		return;
-	HASH_DEL(store->watches, operation);
+	HASH_DEL(store->watches.by_path, operation);
 	for (; operation; operation = same) {
 		same = operation->same;
 		if (operation->unclaimed) {
@@ -163,7 +162,7 @@ void zookeeper_tell_watches(struct store_zookeeper *store, const char *path, boo
 			store->events->on_watched(store->context, operation->tag, 0);
 			operation_release(operation);
 		} else {
-			LL_PREPEND2(store->lost_watches, operation, same);
+			LL_PREPEND2(store->watches.lost, operation, same);
 			store->events->on_read(store->context, operation->tag, NULL, 0);
 		}
 	}
@@ -172,24 +171,24 @@ void zookeeper_tell_watches(struct store_zookeeper *store, const char *path, boo
 
 void zookeeper_lose_watches(struct store_zookeeper *store)
 {
-	struct operation *told = store->lost_watches; /* and those behind it */
+	struct operation *told = store->watches.lost; /* and those behind it */
 	struct operation *operation, *next, *same;
 
-	HASH_ITER (hh, store->watches, operation, next) {
+	HASH_ITER (hh, store->watches.by_path, operation, next) {
 		/* With `local` this synchronous call waits for nothing. The asynchronous call would
 		 * misinterpret its argument. */
 		zoo_remove_watches(store->handle, operation->path, ZWATCHTYPE_DATA,
 				   operation_on_event, operation->session, 1);
-		HASH_DEL(store->watches, operation);
+		HASH_DEL(store->watches.by_path, operation);
 		for (; operation; operation = same) {
 			same = operation->same;
 			if (operation->unclaimed)
 				forget_unclaimed(operation);
 			else
-				LL_PREPEND2(store->lost_watches, operation, same);
+				LL_PREPEND2(store->watches.lost, operation, same);
 		}
 	}
-	for (operation = store->lost_watches; operation != told; operation = operation->same)
+	for (operation = store->watches.lost; operation != told; operation = operation->same)
 		store->events->on_read(store->context, operation->tag, NULL, 0);
 }
 
@@ -198,15 +197,15 @@ void zookeeper_forget_watches(struct store_zookeeper *store)
 {
 	struct operation *operation, *next;
 
-	LL_FOREACH_SAFE2(store->lost_watches, operation, next, same)
+	LL_FOREACH_SAFE2(store->watches.lost, operation, next, same)
 	{
 		if (!operation->session)
 			operation_free(operation);
 	}
-	HASH_CLEAR(hh, store->watches);
-	store->lost_watches = NULL;
-	store->watches_sent = 0;
-	store->unclaimed = 0;
+	HASH_CLEAR(hh, store->watches.by_path);
+	store->watches.lost = NULL;
+	store->watches.sent = 0;
+	store->watches.unclaimed = 0;
 }
 
 void zookeeper_watch(struct store *base, void *tag, const char *path, const char *name)
