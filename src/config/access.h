@@ -24,7 +24,7 @@ enum store_acl {
 
 /* A secret and the file that it was read from; both NULL: none. */
 struct secret_file {
-	char *file;
+	char *file; /* first */
 	struct secret *secret;
 };
 
