@@ -38,25 +38,20 @@ static void set_text(struct file *file, char *text)
 	file->changed_ms = clock_wall_ms();
 }
 
-/* Watches that cannot go on, as there is no memory, end without a result. */
-static void end_watch(struct answer *watch, int error)
-{
-	answer_leave(watch);
-	watch->error = error;
-	answer_queue(watch);
-}
-
-/* The text is another one. */
+/* The text is another one. Watches that cannot go on, as there is no memory, end without a result.
+ */
 static void tell_watches(struct file *file)
 {
 	struct answer *watch, *next, *read;
 
 	DL_FOREACH_SAFE (file->watches, watch, next) {
 		read = answer_create_read(watch, file->text, file->version);
-		if (read != NULL)
-			answer_queue(read);
-		else
-			end_watch(watch, -ECONNRESET);
+		if (read == NULL) {
+			answer_leave(watch);
+			watch->error = -ECONNRESET;
+			read = watch;
+		}
+		answer_queue(read);
 	}
 }
 
@@ -133,8 +128,7 @@ static void file_remove(struct file *file)
 {
 	struct local_service *service = file->store->service;
 
-	while (file->watches != NULL)
-		end_watch(file->watches, 0);
+	answer_give_all(&file->watches, 0);
 	HASH_DEL(service->files, file);
 	DL_DELETE2(file->store->files, file, store_prev, store_next);
 	service_unmark(service, &file->item);

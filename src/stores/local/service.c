@@ -245,13 +245,14 @@ void answer_leave(struct answer *answer)
 	answer->waits = NULL;
 }
 
-static void tell_attentions(struct queue *queue)
+void answer_give_all(struct answer **list, int error)
 {
-	while (queue->attentions != NULL) {
-		struct answer *attention = queue->attentions;
+	while (*list != NULL) {
+		struct answer *answer = *list;
 
-		answer_leave(attention);
-		answer_queue(attention);
+		answer_leave(answer);
+		answer->error = error;
+		answer_queue(answer);
 	}
 }
 
@@ -336,7 +337,7 @@ void node_remove_orphan(struct node *node)
 {
 	struct queue *queue = node->queue;
 
-	tell_attentions(queue);
+	answer_give_all(&queue->attentions, 0);
 	queue_take_out(queue, node);
 	node_free(node);
 	if (queue_is_empty(queue))
@@ -346,20 +347,14 @@ void node_remove_orphan(struct node *node)
 
 void node_remove(struct node *node, bool withdrawn)
 {
-	while (node->watches != NULL) {
-		struct answer *watch = node->watches;
-
-		answer_leave(watch);
-		watch->error = withdrawn ? 0 : -EOWNERDEAD;
-		answer_queue(watch);
-	}
+	answer_give_all(&node->watches, withdrawn ? 0 : -EOWNERDEAD);
 	DL_DELETE2(node->store->nodes, node, store_prev, store_next);
 	node->store = NULL;
 	if (!node->marked) {
 		node_remove_orphan(node);
 		return;
 	}
-	tell_attentions(node->queue);
+	answer_give_all(&node->queue->attentions, 0);
 	node_mark(node);
 }
 
@@ -482,7 +477,7 @@ struct node *node_restore(struct local_store *store, struct queue *queue, const 
 	queue_put_in(queue, node);
 	DL_APPEND2(store->nodes, node, store_prev, store_next);
 	node_mark(node);
-	tell_attentions(queue);
+	answer_give_all(&queue->attentions, 0);
 	return node;
 }
 

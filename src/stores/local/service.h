@@ -224,6 +224,9 @@ struct answer *answer_create_read(const struct answer *watch, const char *text, 
 void answer_wait(struct answer *answer, struct answer **list);
 void answer_leave(struct answer *answer);
 
+/* All that waits in the list is answered. */
+void answer_give_all(struct answer **list, int error);
+
 /* files.c */
 
 /* The file of that path, in the form of claim/file_path.h, if it is of that session; NULL: there is
