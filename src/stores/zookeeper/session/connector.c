@@ -468,18 +468,25 @@ zookeeper_connector_socket(const struct zookeeper_connector *connector)
 	return &connector->socket;
 }
 
+/* Called with the mutex held. */
+static void replace(struct zookeeper_connector *connector, struct zookeeper_session *over,
+		    int delay_ms)
+{
+	LL_APPEND(connector->over, over);
+	connector->newest = NULL;
+	connector->wanted = true;
+	connector->retry_at_ms = clock_awake_ms() + delay_ms;
+	pthread_cond_broadcast(&connector->changed);
+}
+
 void zookeeper_connector_renew(struct zookeeper_connector *connector,
 			       struct zookeeper_session *over, const struct store_told *told,
 			       int delay_ms)
 {
 	pthread_mutex_lock(&connector->mutex);
 	over->told = told;
-	LL_APPEND(connector->over, over);
-	connector->newest = NULL;
 	connector->has_former = connector->moves = false;
-	connector->wanted = true;
-	connector->retry_at_ms = clock_awake_ms() + delay_ms;
-	pthread_cond_broadcast(&connector->changed);
+	replace(connector, over, delay_ms);
 	pthread_mutex_unlock(&connector->mutex);
 }
 
@@ -487,13 +494,9 @@ void zookeeper_connector_move(struct zookeeper_connector *connector, struct zook
 			      const clientid_t *id)
 {
 	pthread_mutex_lock(&connector->mutex);
-	LL_APPEND(connector->over, over);
-	connector->newest = NULL;
 	connector->former = *id;
 	connector->has_former = connector->moves = true;
-	connector->wanted = true;
-	connector->retry_at_ms = clock_awake_ms();
-	pthread_cond_broadcast(&connector->changed);
+	replace(connector, over, 0);
 	pthread_mutex_unlock(&connector->mutex);
 }
 
