@@ -12,16 +12,16 @@
 
 #include "config/url.h"
 
+/* Whether this build's library for ZooKeeper can do that. etcd has TLS in any build. */
 #ifdef HAVE_ZOOKEEPER_TLS
-const bool store_access_has_tls = true;
+static const bool has_tls = true;
 #else
-const bool store_access_has_tls = false;
+static const bool has_tls = false;
 #endif
-
 #ifdef HAVE_ZOOKEEPER_SASL
-const bool store_access_has_sasl = true;
+static const bool has_sasl = true;
 #else
-const bool store_access_has_sasl = false;
+static const bool has_sasl = false;
 #endif
 
 #define TEXT(member)   offsetof(struct store_access, member), false
@@ -189,12 +189,11 @@ static bool check_zookeeper(const struct store_access *access, struct fault *fau
 		return accuse(fault, foreign,
 			      "%s is for etcd, expected it left out where ZooKeeper is the store",
 			      foreign);
-	if ((tls && !store_access_has_tls) || (sasl && !store_access_has_sasl))
-		return accuse(fault, tls && !store_access_has_tls ? tls : sasl,
+	if ((tls && !has_tls) || (sasl && !has_sasl))
+		return accuse(fault, tls && !has_tls ? tls : sasl,
 			      "%s: the ZooKeeper library of this build has no %s, expected one "
 			      "that has, or this key left out",
-			      tls && !store_access_has_tls ? tls : sasl,
-			      tls && !store_access_has_tls ? "TLS" : "SASL");
+			      tls && !has_tls ? tls : sasl, tls && !has_tls ? "TLS" : "SASL");
 	wrong = judge_zookeeper(access);
 	if (wrong)
 		return accuse(fault, NULL, "%s", wrong);

@@ -47,9 +47,6 @@ struct store_access {
 	struct secret_file password;
 };
 
-/* Whether this build's library for ZooKeeper can do that. etcd has TLS in any build. */
-extern const bool store_access_has_tls, store_access_has_sasl;
-
 /* Copies into *ret, for store_access_finish(). Returns 0 or -ENOMEM. */
 int store_access_copy(struct store_access *ret, const struct store_access *access);
 
