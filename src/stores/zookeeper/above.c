@@ -147,7 +147,7 @@ static bool pauses(struct store_zookeeper *store, const char *path, size_t path_
 	return pause;
 }
 
-bool zookeeper_puts_off(struct operation *operation)
+bool zookeeper_above_pauses(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
 	const char *path = operation->path;

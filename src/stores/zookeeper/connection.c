@@ -23,7 +23,7 @@ static void tell_session(struct store_zookeeper *store, enum store_session sessi
 	store->events->on_session(store->context, session, store->timeout_ms);
 }
 
-void zookeeper_end_session(struct store_zookeeper *store, struct zookeeper_session *session)
+void zookeeper_connection_end(struct store_zookeeper *store, struct zookeeper_session *session)
 {
 	session->over = true;
 	zookeeper_connector_renew(store->connector, session, store->giving_up.told,
@@ -62,7 +62,7 @@ static bool is_to_move(const struct store_zookeeper *store)
 }
 
 /* If there is only one server, a silent connection to it may still be better than a new one. */
-void zookeeper_nudge(struct store *base)
+void zookeeper_connection_nudge(struct store *base)
 {
 	struct store_zookeeper *store = (struct store_zookeeper *)base;
 
@@ -86,7 +86,7 @@ static struct zookeeper_session *give_up(struct store_zookeeper *store)
 
 	store->generation++;
 	zookeeper_seek_end(store);
-	zookeeper_forget_watches(store);
+	zookeeper_watch_forget(store);
 	HASH_CLEAR(hh, store->attentions);
 	if (session)
 		session->over = true;
@@ -107,7 +107,7 @@ static struct zookeeper_session *give_up(struct store_zookeeper *store)
 	return session;
 }
 
-void zookeeper_renew(struct store *base, const struct store_told *told)
+void zookeeper_connection_renew(struct store *base, const struct store_told *told)
 {
 	struct store_zookeeper *store = (struct store_zookeeper *)base;
 	struct zookeeper_session *session = store->giving_up.session;
@@ -118,10 +118,10 @@ void zookeeper_renew(struct store *base, const struct store_told *told)
 		session = give_up(store);
 	store->giving_up.told = told;
 	if (session)
-		zookeeper_end_session(store, session);
+		zookeeper_connection_end(store, session);
 }
 
-void zookeeper_lose_session(struct store_zookeeper *store)
+void zookeeper_connection_lose(struct store_zookeeper *store)
 {
 	bool told = store->told == STORE_LOST;
 	const struct store_told *holders_told = store->giving_up.told;
@@ -134,11 +134,11 @@ void zookeeper_lose_session(struct store_zookeeper *store)
 		store->giving_up.session = session;
 		tell_session(store, STORE_LOST);
 	} else if (session) {
-		zookeeper_end_session(store, session);
+		zookeeper_connection_end(store, session);
 	}
 }
 
-void zookeeper_tell_connected(struct store_zookeeper *store)
+void zookeeper_connection_made(struct store_zookeeper *store)
 {
 	size_t limit;
 
@@ -155,7 +155,7 @@ void zookeeper_tell_connected(struct store_zookeeper *store)
 	tell_session(store, STORE_CONNECTED);
 }
 
-void zookeeper_tell_suspended(struct store_zookeeper *store)
+void zookeeper_connection_suspended(struct store_zookeeper *store)
 {
 	log_warning("connection to ZooKeeper at %s lost", store->server);
 	tell_session(store, STORE_SUSPENDED);

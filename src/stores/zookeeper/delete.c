@@ -143,8 +143,8 @@ static void conclude_withdraw(struct operation *operation)
 	operation_release(operation);
 }
 
-void zookeeper_withdraw(struct store *base, const struct store_told *told, void *tag,
-			const char *path, const char *name, int64_t order, bool marker)
+void zookeeper_delete_own(struct store *base, const struct store_told *told, void *tag,
+			  const char *path, const char *name, int64_t order, bool marker)
 {
 	struct operation *operation = operation_create(
 		(struct store_zookeeper *)base, STORE_WITHDRAW, tag, conclude_withdraw, path, name);
@@ -165,17 +165,17 @@ static void conclude_remove(struct operation *operation)
 	if (delete_half(operation))
 		return;
 	operation->code = both_codes(operation);
-	zookeeper_conclude_change(operation);
+	zookeeper_look_conclude(operation);
 }
 
-int zookeeper_remove(struct store *base, struct store_change *change, const char *path,
-		     const char *name, uint64_t session)
+int zookeeper_delete_any(struct store *base, struct store_change *change, const char *path,
+			 const char *name, uint64_t session)
 {
 	struct operation *operation;
 
 	if (session == (uint64_t)base->ops->session(base))
 		return -EPERM;
-	operation = zookeeper_ask(base, STORE_REMOVE, change, conclude_remove, path, name);
+	operation = zookeeper_look_ask(base, STORE_REMOVE, change, conclude_remove, path, name);
 	if (!operation)
 		return -ENOMEM;
 	if (!find_companion(operation, path, name)) {

@@ -98,15 +98,15 @@ static void on_owner(int code, const struct Stat *stat, const void *data)
 	operation_answered(owner->operation);
 }
 
-void zookeeper_ask_owner(struct operation *operation, const char *path,
-			 struct zookeeper_owner *owner)
+void zookeeper_files_ask_owner(struct operation *operation, const char *path,
+			       struct zookeeper_owner *owner)
 {
 	*owner = (struct zookeeper_owner){.operation = operation, .code = ZCONNECTIONLOSS};
 	operation_made(operation, zoo_aexists(operation->store->handle, path, 0, on_owner, owner),
 		       &owner->code);
 }
 
-int zookeeper_judge_owner(const struct zookeeper_owner *owner)
+int zookeeper_files_judge_owner(const struct zookeeper_owner *owner)
 {
 	if (owner->code == ZOK && owner->session != owner->operation->store->id.client_id)
 		return ZNONODE;
@@ -155,7 +155,7 @@ static void ask_owners(struct operation *operation)
 		struct step *step = &alteration->steps[i];
 
 		if (step->kind == STEP_CHECK)
-			zookeeper_ask_owner(operation, step->znode, &step->owner);
+			zookeeper_files_ask_owner(operation, step->znode, &step->owner);
 	}
 }
 
@@ -173,10 +173,10 @@ static void send_alter(struct operation *operation)
 		ask_owners(operation);
 		return;
 	}
-	above->count = alteration->deep ? zookeeper_levels_above(alteration->deep->znode) : 0;
+	above->count = alteration->deep ? zookeeper_place_levels(alteration->deep->znode) : 0;
 	operation->waited = (int)above->count + 1 + (int)alteration->checks;
 	if (alteration->deep)
-		zookeeper_create_above(above, alteration->deep->znode);
+		zookeeper_place_above(above, alteration->deep->znode);
 	alteration->ops_count = 0;
 	memset(alteration->results, 0, sizeof(alteration->results));
 	for (size_t i = 0; i < alteration->count; i++)
@@ -232,7 +232,8 @@ static bool judge_looks(struct operation *operation)
 		return false;
 	for (size_t i = 0; i < alteration->count; i++) {
 		struct step *step = &alteration->steps[i];
-		int code = step->kind == STEP_CHECK ? zookeeper_judge_owner(&step->owner) : ZOK;
+		int code =
+			step->kind == STEP_CHECK ? zookeeper_files_judge_owner(&step->owner) : ZOK;
 
 		if (code != ZOK && code != ZNONODE) {
 			operation->code = code;
@@ -302,7 +303,8 @@ static int judge_owners(const struct operation *operation)
 
 	for (size_t i = 0; i < alteration->count; i++) {
 		const struct step *step = &alteration->steps[i];
-		int code = step->kind == STEP_CHECK ? zookeeper_judge_owner(&step->owner) : ZOK;
+		int code =
+			step->kind == STEP_CHECK ? zookeeper_files_judge_owner(&step->owner) : ZOK;
 
 		if (code == ZNONODE && alteration->checks < alteration->count)
 			return ZCONNECTIONLOSS;
@@ -401,11 +403,11 @@ static bool copy_step(struct operation *operation, const struct store_step *from
 	return true;
 }
 
-int zookeeper_alter(struct store *base, struct store_change *change, const struct store_step *steps,
-		    size_t count)
+int zookeeper_files_alter(struct store *base, struct store_change *change,
+			  const struct store_step *steps, size_t count)
 {
 	struct operation *operation =
-		zookeeper_ask(base, STORE_ALTER, change, conclude_alter, NULL, NULL);
+		zookeeper_look_ask(base, STORE_ALTER, change, conclude_alter, NULL, NULL);
 	struct alteration *alteration;
 	bool complete;
 
@@ -476,7 +478,7 @@ static void conclude_files(struct operation *operation)
 int zookeeper_files(struct store *base, struct store_files *files, const char *directory)
 {
 	struct operation *operation =
-		zookeeper_ask(base, STORE_FILES, files, conclude_files, directory, NULL);
+		zookeeper_look_ask(base, STORE_FILES, files, conclude_files, directory, NULL);
 
 	if (!operation)
 		return -ENOMEM;

@@ -17,7 +17,7 @@
 
 #include "stores/zookeeper/operation.h"
 
-int zookeeper_ask_queue(struct operation *operation, const char *path, bool attend)
+int zookeeper_list_ask(struct operation *operation, const char *path, bool attend)
 {
 	return zoo_awget_children2(operation->store->handle, path,
 				   attend ? operation_on_event : NULL, operation->session,
@@ -26,8 +26,7 @@ int zookeeper_ask_queue(struct operation *operation, const char *path, bool atte
 
 static void request_list(struct operation *operation)
 {
-	operation_made(operation,
-		       zookeeper_ask_queue(operation, operation->path, operation->attend),
+	operation_made(operation, zookeeper_list_ask(operation, operation->path, operation->attend),
 		       &operation->list_code);
 }
 
@@ -45,7 +44,7 @@ static void send_synced_list(struct operation *operation)
 	request_list(operation);
 }
 
-void zookeeper_attend(struct operation *operation)
+void zookeeper_list_attend(struct operation *operation)
 {
 	free(operation->names);
 	operation->names = NULL;
@@ -77,7 +76,7 @@ static void conclude_list(struct operation *operation)
 	free(entries);
 	if (operation->attend && !error && operation->generation == store->generation) {
 		if (code == ZOK) {
-			zookeeper_attend(operation);
+			zookeeper_list_attend(operation);
 			return;
 		}
 		store->events->on_changed(store->context, operation->tag);
@@ -97,7 +96,7 @@ static void tell_changed(const struct store_zookeeper *store, struct operation *
 	}
 }
 
-void zookeeper_tell_queue(struct store_zookeeper *store, const char *path)
+void zookeeper_list_changed(struct store_zookeeper *store, const char *path)
 {
 	struct operation *operation;
 
@@ -108,7 +107,7 @@ void zookeeper_tell_queue(struct store_zookeeper *store, const char *path)
 	tell_changed(store, operation);
 }
 
-void zookeeper_lose_attentions(struct store_zookeeper *store)
+void zookeeper_list_lose(struct store_zookeeper *store)
 {
 	struct operation *operation, *next, *lost = NULL;
 

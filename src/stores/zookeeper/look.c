@@ -12,9 +12,9 @@
 
 #include "claim/znode_path.h"
 
-struct operation *zookeeper_ask(struct store *base, enum store_operation kind, void *asker,
-				void (*conclude)(struct operation *), const char *path,
-				const char *name)
+struct operation *zookeeper_look_ask(struct store *base, enum store_operation kind, void *asker,
+				     void (*conclude)(struct operation *), const char *path,
+				     const char *name)
 {
 	struct operation *operation =
 		operation_new((struct store_zookeeper *)base, kind, asker, conclude, path, name);
@@ -122,7 +122,7 @@ static void conclude_look(struct operation *operation)
 
 int zookeeper_look(struct store *base, struct store_look *look, const char *path)
 {
-	return start(zookeeper_ask(base, STORE_LOOK, look, conclude_look, path, NULL),
+	return start(zookeeper_look_ask(base, STORE_LOOK, look, conclude_look, path, NULL),
 		     operation_ask_children);
 }
 
@@ -157,14 +157,16 @@ static void conclude_read(struct operation *operation)
 	operation_release(operation);
 }
 
-int zookeeper_read(struct store *base, struct store_read *read, const char *path, const char *name)
+int zookeeper_look_read(struct store *base, struct store_read *read, const char *path,
+			const char *name)
 {
-	return start(zookeeper_ask(base, STORE_READ, read, conclude_read, path, name), send_read);
+	return start(zookeeper_look_ask(base, STORE_READ, read, conclude_read, path, name),
+		     send_read);
 }
 
 /* write() */
 
-void zookeeper_conclude_change(struct operation *operation)
+void zookeeper_look_conclude(struct operation *operation)
 {
 	struct store_change *change = operation->tag;
 	int error = outside_error(operation, operation->code, "cannot change");
@@ -174,11 +176,11 @@ void zookeeper_conclude_change(struct operation *operation)
 	operation_release(operation);
 }
 
-int zookeeper_write(struct store *base, struct store_change *change, const char *path,
-		    const char *name, const char *text, uint32_t version)
+int zookeeper_look_write(struct store *base, struct store_change *change, const char *path,
+			 const char *name, const char *text, uint32_t version)
 {
 	struct operation *operation =
-		zookeeper_ask(base, STORE_WRITE, change, zookeeper_conclude_change, path, name);
+		zookeeper_look_ask(base, STORE_WRITE, change, zookeeper_look_conclude, path, name);
 
 	if (!operation)
 		return -ENOMEM;

@@ -393,8 +393,8 @@ struct levels {
 
 /* place.c: how many levels there are above the znode; and makes the requests. The path is as before
  * afterwards. */
-unsigned zookeeper_levels_above(const char *path);
-void zookeeper_create_above(struct levels *levels, char *path);
+unsigned zookeeper_place_levels(const char *path);
+void zookeeper_place_above(struct levels *levels, char *path);
 
 /* list() of the table. */
 void zookeeper_list(struct store *base, void *tag, const char *path, bool sync, bool attend);
@@ -405,7 +405,7 @@ bool zookeeper_renew_queue(struct operation *operation, void (*send)(struct oper
 
 /* above.c: whether the claim must not be placed now, so that the numbers of a lock above can start
  * anew. */
-bool zookeeper_puts_off(struct operation *operation);
+bool zookeeper_above_pauses(struct operation *operation);
 
 /* idle.c, which removes containers that are idle: notes the containers that were made above the
  * claim of the operation, between the root and the claim, at so many levels; notes that a claim of
@@ -427,58 +427,58 @@ void zookeeper_above_free(struct store_zookeeper *store);
 
 /* Asks for the children of a lock's znode; with `attend` the session hears of their next change.
  * Returns what the client library does. */
-int zookeeper_ask_queue(struct operation *operation, const char *path, bool attend);
+int zookeeper_list_ask(struct operation *operation, const char *path, bool attend);
 
 /* The operation has the answer to that, for the lock's znode that its path is, and is over but for
  * reporting the change. */
-void zookeeper_attend(struct operation *operation);
+void zookeeper_list_attend(struct operation *operation);
 
 /* Reports the change of the queue of that znode to those who attend to it. */
-void zookeeper_tell_queue(struct store_zookeeper *store, const char *path);
+void zookeeper_list_changed(struct store_zookeeper *store, const char *path);
 
 /* The connection is lost: takes the attentions from the client, and reports that the queues may
  * have changed. */
-void zookeeper_lose_attentions(struct store_zookeeper *store);
+void zookeeper_list_lose(struct store_zookeeper *store);
 
 /* The session is connected, or the root has changed: creates the root where it is missing, finds
  * out how names are encoded below it (before that the session is not reported as connected), and
  * checks whether locks can be created there. Faults are logged. */
-void zookeeper_prepare_root(struct store_zookeeper *store);
+void zookeeper_root_prepare(struct store_zookeeper *store);
 
 /* settle() of the table. */
-void zookeeper_settle(struct store *base);
+void zookeeper_root_settle(struct store *base);
 
 /* The root was read; NULL: it is not there. */
-void zookeeper_read_tokens(struct store_zookeeper *store, const char *data, size_t bytes);
+void zookeeper_tokens_read(struct store_zookeeper *store, const char *data, size_t bytes);
 
 /* Raises the offset of tokens, if the service is below the floor: it has come as far as `zxid`, and
  * the root has that data. Not waited for; what becomes of it is read with the root. */
-void zookeeper_raise_tokens(struct store_zookeeper *store, const char *data, size_t bytes,
+void zookeeper_tokens_raise(struct store_zookeeper *store, const char *data, size_t bytes,
 			    int32_t version, int64_t zxid);
 
 /* The token of a change, by its stamp. Returns 0; -ECONNRESET: the change is to be made again;
  * -EACCES, -EIO: the offset is to be raised, and cannot be, which was logged. */
-int zookeeper_make_token(struct store_zookeeper *store, int64_t stamp, int64_t *ret);
+int zookeeper_tokens_make(struct store_zookeeper *store, int64_t stamp, int64_t *ret);
 
 /* The root's data was written, or the root was deleted, or created. */
-void zookeeper_tell_root(struct store_zookeeper *store);
+void zookeeper_root_changed(struct store_zookeeper *store);
 
 /* The trouble that the root has an unknown version of names. */
 extern const char zookeeper_unknown_names[];
 
 /* connection.c: reports that the session is connected, unless that was done. */
-void zookeeper_tell_connected(struct store_zookeeper *store);
+void zookeeper_connection_made(struct store_zookeeper *store);
 
 /* Gives the session up, and reports its loss. The claims that the engine knows may stand until it
  * calls renew(): the servers may not know yet that the session is over. */
-void zookeeper_lose_session(struct store_zookeeper *store);
+void zookeeper_connection_lose(struct store_zookeeper *store);
 
 /* The connection of the session is lost. */
-void zookeeper_tell_suspended(struct store_zookeeper *store);
+void zookeeper_connection_suspended(struct store_zookeeper *store);
 
 /* No more requests are made in the session, which has ended or was given up. The connector begins
  * another one, and ends this one unless that may free what somebody holds. */
-void zookeeper_end_session(struct store_zookeeper *store, struct zookeeper_session *session);
+void zookeeper_connection_end(struct store_zookeeper *store, struct zookeeper_session *session);
 
 /* seek.c: looks for a link while the present one is in doubt. To be called at the end of the
  * connection, when a sync is sent, and when something is answered; and when nothing depends on the
@@ -493,34 +493,34 @@ void zookeeper_seek_end(struct store_zookeeper *store);
 void zookeeper_seek_note_server(struct store_zookeeper *store);
 
 /* nudge() and renew() of the table. */
-void zookeeper_nudge(struct store *base);
-void zookeeper_renew(struct store *base, const struct store_told *told);
+void zookeeper_connection_nudge(struct store *base);
+void zookeeper_connection_renew(struct store *base, const struct store_told *told);
 
 /* watch() of the table. */
 void zookeeper_watch(struct store *base, void *tag, const char *path, const char *name);
 
 /* Reports that the znode has gone, or that its data changed, to those who watch it. */
-void zookeeper_tell_watches(struct store_zookeeper *store, const char *path, bool gone);
+void zookeeper_watch_changed(struct store_zookeeper *store, const char *path, bool gone);
 
 /* The connection is lost: takes the watches from the client. */
-void zookeeper_lose_watches(struct store_zookeeper *store);
+void zookeeper_watch_lose(struct store_zookeeper *store);
 
 /* Sets the lost watches up again. To be called when the connection is back, before that is reported
  * to the engine. */
-void zookeeper_resume_watches(struct store_zookeeper *store);
+void zookeeper_watch_resume(struct store_zookeeper *store);
 
 /* The session is over. */
-void zookeeper_forget_watches(struct store_zookeeper *store);
+void zookeeper_watch_forget(struct store_zookeeper *store);
 
 /* mark() of the table. */
 void zookeeper_mark(struct store *base, void *tag, const char *path, const char *name,
 		    const char *text);
 
 /* delete.c: withdraw() and remove() of the table. */
-void zookeeper_withdraw(struct store *base, const struct store_told *told, void *tag,
-			const char *path, const char *name, int64_t order, bool marker);
-int zookeeper_remove(struct store *base, struct store_change *change, const char *path,
-		     const char *name, uint64_t session);
+void zookeeper_delete_own(struct store *base, const struct store_told *told, void *tag,
+			  const char *path, const char *name, int64_t order, bool marker);
+int zookeeper_delete_any(struct store *base, struct store_change *change, const char *path,
+			 const char *name, uint64_t session);
 
 /* prove() of the table. */
 void zookeeper_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);
@@ -533,38 +533,40 @@ struct zookeeper_owner {
 };
 
 /* Asks for it, by one request, whose answer goes to *owner. */
-void zookeeper_ask_owner(struct operation *operation, const char *path,
-			 struct zookeeper_owner *owner);
+void zookeeper_files_ask_owner(struct operation *operation, const char *path,
+			       struct zookeeper_owner *owner);
 
 /* ZOK: the file is of this session; ZNONODE: it is not, or there is none; another code: why that is
  * not known. */
-int zookeeper_judge_owner(const struct zookeeper_owner *owner);
+int zookeeper_files_judge_owner(const struct zookeeper_owner *owner);
 
 /* files.c: files() and alter() of the table. */
 int zookeeper_files(struct store *base, struct store_files *files, const char *directory);
-int zookeeper_alter(struct store *base, struct store_change *change, const struct store_step *steps,
-		    size_t count);
+int zookeeper_files_alter(struct store *base, struct store_change *change,
+			  const struct store_step *steps, size_t count);
 
 /* touch.c: touch(), lease() and what else of the table is about the lease. */
 void zookeeper_touch(struct store *base);
-void zookeeper_lease(struct store *base, int64_t now_ms, struct store_lease *ret);
-void zookeeper_defer_beat(struct store *base);
-void zookeeper_doubt(struct store *base, int64_t now_ms);
-void zookeeper_resume(struct store *base, int64_t timeout_ms, int64_t saved_ms, bool doubtful);
+void zookeeper_touch_lease(struct store *base, int64_t now_ms, struct store_lease *ret);
+void zookeeper_touch_defer(struct store *base);
+void zookeeper_touch_doubt(struct store *base, int64_t now_ms);
+void zookeeper_touch_resume(struct store *base, int64_t timeout_ms, int64_t saved_ms,
+			    bool doubtful);
 
 /* look(), read() and write() of the table. */
 int zookeeper_look(struct store *base, struct store_look *look, const char *path);
-int zookeeper_read(struct store *base, struct store_read *read, const char *path, const char *name);
-int zookeeper_write(struct store *base, struct store_change *change, const char *path,
-		    const char *name, const char *text, uint32_t version);
+int zookeeper_look_read(struct store *base, struct store_read *read, const char *path,
+			const char *name);
+int zookeeper_look_write(struct store *base, struct store_change *change, const char *path,
+			 const char *name, const char *text, uint32_t version);
 
 /* Makes an operation that is answered even if the session is lost. Returns NULL when out of memory.
  */
-struct operation *zookeeper_ask(struct store *base, enum store_operation kind, void *asker,
-				void (*conclude)(struct operation *), const char *path,
-				const char *name);
+struct operation *zookeeper_look_ask(struct store *base, enum store_operation kind, void *asker,
+				     void (*conclude)(struct operation *), const char *path,
+				     const char *name);
 
-/* The answer to store_change of zookeeper_ask(). */
-void zookeeper_conclude_change(struct operation *operation);
+/* The answer to store_change of zookeeper_look_ask(). */
+void zookeeper_look_conclude(struct operation *operation);
 
 #endif

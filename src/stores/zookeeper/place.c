@@ -133,12 +133,12 @@ static void create_pair(struct operation *operation)
 		       &operation->code);
 }
 
-unsigned zookeeper_levels_above(const char *path)
+unsigned zookeeper_place_levels(const char *path)
 {
 	return depth(path) - 1;
 }
 
-void zookeeper_create_above(struct levels *levels, char *path)
+void zookeeper_place_above(struct levels *levels, char *path)
 {
 	const struct store_zookeeper *store = levels->operation->store;
 	/* How many levels are below the root, which is no container (root.c). */
@@ -171,7 +171,7 @@ static void ask_queue(struct operation *operation)
 	int code = ZSYSTEMERROR;
 
 	if (lock)
-		code = zookeeper_ask_queue(operation, lock, place_of(operation)->attention != NULL);
+		code = zookeeper_list_ask(operation, lock, place_of(operation)->attention != NULL);
 	operation_made(operation, code, &operation->list_code);
 	free(lock);
 }
@@ -183,7 +183,7 @@ static void send_place(struct operation *operation)
 	operation->list_code = ZOK;
 	operation->waited = (int)place->above.count + 1 + place->list;
 	/* All requests are sent at once: ZooKeeper carries them out in this order. */
-	zookeeper_create_above(&place->above, operation->path);
+	zookeeper_place_above(&place->above, operation->path);
 	if (operation->pair)
 		create_pair(operation);
 	else
@@ -203,7 +203,7 @@ static bool place_again(struct operation *operation)
 {
 	struct place *place = place_of(operation);
 	struct levels *above = &place->above;
-	unsigned most = zookeeper_levels_above(operation->path);
+	unsigned most = zookeeper_place_levels(operation->path);
 
 	if (operation->keep)
 		return false;
@@ -241,7 +241,7 @@ static void attend(struct operation *operation)
 {
 	*operation_cut(operation->path, 1) = '\0';
 	operation->tag = place_of(operation)->attention;
-	zookeeper_attend(operation);
+	zookeeper_list_attend(operation);
 }
 
 static void conclude_place(struct operation *operation)
@@ -339,7 +339,7 @@ void zookeeper_place(struct store *base, void *tag, const char *path, const stru
 	place->attention = attention;
 	/* A claim with an anchor is never put off: the queue cannot become empty before its owner,
 	 * who holds a part, has got the rest. */
-	place->put_off = !name->anchored && zookeeper_puts_off(operation);
+	place->put_off = !name->anchored && zookeeper_above_pauses(operation);
 	if (place->put_off)
 		zookeeper_mailbox_post(zookeeper_connector_mailbox(store->connector),
 				       &operation->message);

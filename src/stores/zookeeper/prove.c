@@ -56,7 +56,7 @@ static void send_prove(struct operation *operation)
 		       &operation->code);
 	for (size_t i = 0; i < prove->count; i++) {
 		if (prove->owners[i])
-			zookeeper_ask_owner(operation, prove->znodes[i], prove->owners[i]);
+			zookeeper_files_ask_owner(operation, prove->znodes[i], prove->owners[i]);
 	}
 }
 
@@ -67,7 +67,7 @@ static void judge_files(struct operation *operation)
 
 	for (size_t i = 0; i < prove->count && operation->code == ZOK; i++) {
 		if (prove->owners[i])
-			operation->code = zookeeper_judge_owner(prove->owners[i]);
+			operation->code = zookeeper_files_judge_owner(prove->owners[i]);
 		if (operation->code != ZOK)
 			prove->results[i].err = operation->code;
 	}
@@ -114,7 +114,7 @@ static void conclude_prove(struct operation *operation)
 	operation_note_end(operation, error);
 	operation_note_seen(operation, &prove->stat);
 	if (error == 0 && prove->text)
-		error = zookeeper_make_token(store, prove->stat.mzxid, &token);
+		error = zookeeper_tokens_make(store, prove->stat.mzxid, &token);
 	store->events->on_proved(store->context, operation->tag, error,
 				 error == -ENOENT ? lock : NULL, token);
 	operation_release(operation);

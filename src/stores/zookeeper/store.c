@@ -102,7 +102,7 @@ static void on_connected(struct store_zookeeper *store, const struct zookeeper_s
 	if (store->giving_up.abandoned) {
 		store->giving_up.abandoned = false;
 		if (store->giving_up.told)
-			zookeeper_end_session(store, state->session);
+			zookeeper_connection_end(store, state->session);
 		else
 			leave_to_renew(store, state->session);
 		return;
@@ -116,13 +116,13 @@ static void on_connected(struct store_zookeeper *store, const struct zookeeper_s
 	zookeeper_seek_note_server(store);
 	zookeeper_seek_answered(store);
 	memcpy(store->server, state->server, sizeof(store->server));
-	zookeeper_resume_watches(store);
+	zookeeper_watch_resume(store);
 	if (store->trouble == store->refusal)
 		store->trouble = NULL;
 	if (!store->root_state.prepared)
-		zookeeper_prepare_root(store);
+		zookeeper_root_prepare(store);
 	if (store->root_state.names_known || store->root_state.barred != ZOK)
-		zookeeper_tell_connected(store);
+		zookeeper_connection_made(store);
 }
 
 /* The servers do not accept this host's identity, which is logged once. The store tries again for
@@ -152,14 +152,14 @@ static void deliver_state(struct store_zookeeper *store, const struct zookeeper_
 			log_error("ZooKeeper session 0x%" PRIx64 " has expired",
 				  (uint64_t)state->id.client_id);
 		if (session == store->session)
-			zookeeper_lose_session(store);
+			zookeeper_connection_lose(store);
 		else
-			zookeeper_end_session(store, session);
+			zookeeper_connection_end(store, session);
 	} else if (session == store->session && store->told == STORE_CONNECTED) {
-		zookeeper_tell_suspended(store);
+		zookeeper_connection_suspended(store);
 		zookeeper_seek_lost(store);
-		zookeeper_lose_watches(store);
-		zookeeper_lose_attentions(store);
+		zookeeper_watch_lose(store);
+		zookeeper_list_lose(store);
 	}
 }
 
@@ -236,13 +236,13 @@ static void deliver_event(struct store_zookeeper *store, const struct znode_even
 {
 	if (!strcmp(event->path, *store->root ? store->root : "/")) {
 		if (event->session == store->session)
-			zookeeper_tell_root(store);
+			zookeeper_root_changed(store);
 		return;
 	}
 	if (event->type == ZOO_DELETED_EVENT || event->type == ZOO_CHANGED_EVENT)
-		zookeeper_tell_watches(store, event->path, event->type == ZOO_DELETED_EVENT);
+		zookeeper_watch_changed(store, event->path, event->type == ZOO_DELETED_EVENT);
 	if (event->type == ZOO_DELETED_EVENT || event->type == ZOO_CHILD_EVENT)
-		zookeeper_tell_queue(store, event->path);
+		zookeeper_list_changed(store, event->path);
 }
 
 static void deliver(struct store_zookeeper *store, struct zookeeper_message *message)
@@ -271,7 +271,7 @@ static void deliver(struct store_zookeeper *store, struct zookeeper_message *mes
 	case MESSAGE_STARVED:
 		zookeeper_mailbox_reset_starved(zookeeper_connector_mailbox(store->connector));
 		log_error("out of memory: the ZooKeeper session is given up");
-		zookeeper_lose_session(store);
+		zookeeper_connection_lose(store);
 		break;
 	case MESSAGE_CLOSED:
 		answer_rest((struct zookeeper_session *)message);
@@ -296,11 +296,11 @@ static void store_zookeeper_dispatch(struct store *base)
 	seeker_dispatch(store->seek.seeker);
 	if (store->refused && store->session) {
 		on_refused(store);
-		zookeeper_lose_session(store);
+		zookeeper_connection_lose(store);
 	}
 	store->refused = false;
 	if (store->root_state.wanted)
-		zookeeper_prepare_root(store);
+		zookeeper_root_prepare(store);
 }
 
 static int store_zookeeper_descriptor(struct store *base)
@@ -367,7 +367,7 @@ static void finish_store(void *context)
 		zookeeper_mailbox_take(zookeeper_connector_mailbox(store->connector));
 	struct zookeeper_message *message;
 
-	zookeeper_forget_watches(store);
+	zookeeper_watch_forget(store);
 	zookeeper_above_free(store);
 	zookeeper_idle_free(store);
 	HASH_CLEAR(hh, store->attentions);
@@ -451,27 +451,27 @@ static const struct store_ops store_zookeeper_ops = {
 	.amend = store_zookeeper_amend,
 	.watch = zookeeper_watch,
 	.mark = zookeeper_mark,
-	.withdraw = zookeeper_withdraw,
+	.withdraw = zookeeper_delete_own,
 	.prove = zookeeper_prove,
 	.touch = zookeeper_touch,
-	.lease = zookeeper_lease,
-	.defer_beat = zookeeper_defer_beat,
-	.doubt = zookeeper_doubt,
-	.resume = zookeeper_resume,
+	.lease = zookeeper_touch_lease,
+	.defer_beat = zookeeper_touch_defer,
+	.doubt = zookeeper_touch_doubt,
+	.resume = zookeeper_touch_resume,
 	.look = zookeeper_look,
-	.read = zookeeper_read,
-	.write = zookeeper_write,
-	.remove = zookeeper_remove,
+	.read = zookeeper_look_read,
+	.write = zookeeper_look_write,
+	.remove = zookeeper_delete_any,
 	.files = zookeeper_files,
-	.alter = zookeeper_alter,
-	.nudge = zookeeper_nudge,
-	.renew = zookeeper_renew,
+	.alter = zookeeper_files_alter,
+	.nudge = zookeeper_connection_nudge,
+	.renew = zookeeper_connection_renew,
 	.tend = tend,
 	.tend_ms = tend_ms,
 	.describe = store_zookeeper_describe,
 	.trouble = store_zookeeper_trouble,
 	.space = zookeeper_space,
-	.settle = zookeeper_settle,
+	.settle = zookeeper_root_settle,
 	.session = store_zookeeper_session,
 	.seen = store_zookeeper_seen,
 	.save_session = save_session,

@@ -30,7 +30,7 @@ static const char *find(const char *data, size_t bytes, size_t *ret_bytes)
 	return root_line_find(data, bytes, KEY, ret_bytes);
 }
 
-void zookeeper_read_tokens(struct store_zookeeper *store, const char *data, size_t bytes)
+void zookeeper_tokens_read(struct store_zookeeper *store, const char *data, size_t bytes)
 {
 	size_t value_bytes;
 	const char *value = data ? find(data, bytes, &value_bytes) : NULL;
@@ -91,7 +91,7 @@ static char *write_line(const char *data, size_t bytes, int64_t offset, size_t *
 	return text;
 }
 
-void zookeeper_raise_tokens(struct store_zookeeper *store, const char *data, size_t bytes,
+void zookeeper_tokens_raise(struct store_zookeeper *store, const char *data, size_t bytes,
 			    int32_t version, int64_t zxid)
 {
 	int64_t offset = tokens_raise(&store->tokens, zxid);
@@ -116,7 +116,7 @@ void zookeeper_raise_tokens(struct store_zookeeper *store, const char *data, siz
 	operation->sent_us = 0;
 }
 
-int zookeeper_make_token(struct store_zookeeper *store, int64_t stamp, int64_t *ret)
+int zookeeper_tokens_make(struct store_zookeeper *store, int64_t stamp, int64_t *ret)
 {
 	int64_t token = store->root_state.tokens_known ? tokens_make(&store->tokens, stamp) : 0;
 

@@ -95,7 +95,7 @@ static void forget_unclaimed(struct operation *operation)
 	operation_release(operation);
 }
 
-void zookeeper_resume_watches(struct store_zookeeper *store)
+void zookeeper_watch_resume(struct store_zookeeper *store)
 {
 	struct operation *operation;
 
@@ -143,10 +143,10 @@ static void conclude_watch(struct operation *operation)
 		store->events->on_watched(store->context, operation->tag, error);
 		operation_release(operation);
 	}
-	zookeeper_resume_watches(store);
+	zookeeper_watch_resume(store);
 }
 
-void zookeeper_tell_watches(struct store_zookeeper *store, const char *path, bool gone)
+void zookeeper_watch_changed(struct store_zookeeper *store, const char *path, bool gone)
 {
 	struct operation *operation, *same;
 
@@ -166,10 +166,10 @@ void zookeeper_tell_watches(struct store_zookeeper *store, const char *path, boo
 			store->events->on_read(store->context, operation->tag, NULL, 0);
 		}
 	}
-	zookeeper_resume_watches(store);
+	zookeeper_watch_resume(store);
 }
 
-void zookeeper_lose_watches(struct store_zookeeper *store)
+void zookeeper_watch_lose(struct store_zookeeper *store)
 {
 	struct operation *told = store->watches.lost; /* and those behind it */
 	struct operation *operation, *next, *same;
@@ -193,7 +193,7 @@ void zookeeper_lose_watches(struct store_zookeeper *store)
 }
 
 /* Watches of a session are freed with the session. */
-void zookeeper_forget_watches(struct store_zookeeper *store)
+void zookeeper_watch_forget(struct store_zookeeper *store)
 {
 	struct operation *operation, *next;
 
