@@ -56,7 +56,7 @@ static void move_session(struct store_zookeeper *store)
 /* Not at once: the former handle may still find a server that accepts it. */
 static bool is_to_move(const struct store_zookeeper *store)
 {
-	return store->told == STORE_SUSPENDED && store->session && !store->resuming &&
+	return store->told == STORE_SUSPENDED && store->session != NULL && !store->resuming &&
 	       histogram_now_us() - store->suspended_us >=
 		       MOVE_TIMEOUTS * INT64_C(1000) * store->timeout_ms;
 }
@@ -67,7 +67,7 @@ void zookeeper_connection_nudge(struct store *base)
 	struct store_zookeeper *store = (struct store_zookeeper *)base;
 
 	zookeeper_seek_note_server(store);
-	if (store->told == STORE_CONNECTED && !strchr(store->servers, ','))
+	if (store->told == STORE_CONNECTED && strchr(store->servers, ',') == NULL)
 		return;
 	if (store->told == STORE_CONNECTED)
 		log_warning("ZooKeeper at %s does not answer: trying another server",
@@ -88,9 +88,9 @@ static struct zookeeper_session *give_up(struct store_zookeeper *store)
 	zookeeper_seek_end(store);
 	zookeeper_watch_forget(store);
 	HASH_CLEAR(hh, store->attentions);
-	if (session)
+	if (session != NULL)
 		session->over = true;
-	store->giving_up.abandoned |= store->resuming && !store->session;
+	store->giving_up.abandoned |= store->resuming && store->session == NULL;
 	store->resuming = false;
 	store->id = (clientid_t){0};
 	store->session = NULL;
@@ -112,12 +112,12 @@ void zookeeper_connection_renew(struct store *base, const struct store_told *tol
 	struct store_zookeeper *store = (struct store_zookeeper *)base;
 	struct zookeeper_session *session = store->giving_up.session;
 
-	assert(told);
+	assert(told != NULL);
 	store->giving_up.session = NULL;
 	if (store->told != STORE_LOST)
 		session = give_up(store);
 	store->giving_up.told = told;
-	if (session)
+	if (session != NULL)
 		zookeeper_connection_end(store, session);
 }
 
@@ -133,7 +133,7 @@ void zookeeper_connection_lose(struct store_zookeeper *store)
 	if (!told) {
 		store->giving_up.session = session;
 		tell_session(store, STORE_LOST);
-	} else if (session) {
+	} else if (session != NULL) {
 		zookeeper_connection_end(store, session);
 	}
 }

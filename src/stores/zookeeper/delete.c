@@ -72,10 +72,10 @@ static void send_delete(struct operation *operation)
 {
 	struct pair *pair = operation->pair;
 
-	operation->waited = (pair && pair->apart ? 2 : 1) + (operation->marker != NULL);
-	if (operation->marker)
+	operation->waited = (pair != NULL && pair->apart ? 2 : 1) + (operation->marker != NULL);
+	if (operation->marker != NULL)
 		delete_marker(operation);
-	if (!pair)
+	if (pair == NULL)
 		delete_claim(operation);
 	else if (!pair->apart)
 		delete_pair(operation);
@@ -88,7 +88,7 @@ static bool delete_half(struct operation *operation)
 {
 	struct pair *pair = operation->pair;
 
-	if (!pair || pair->apart || operation->code != ZNONODE)
+	if (pair == NULL || pair->apart || operation->code != ZNONODE)
 		return false;
 	if (operation->generation != operation->store->generation) {
 		operation->code = ZCONNECTIONLOSS;
@@ -105,7 +105,7 @@ static int both_codes(const struct operation *operation)
 {
 	const struct pair *pair = operation->pair;
 
-	if (!pair || !pair->apart || (operation->code != ZOK && operation->code != ZNONODE))
+	if (pair == NULL || !pair->apart || (operation->code != ZOK && operation->code != ZNONODE))
 		return operation->code;
 	return operation->code == ZOK && pair->code == ZNONODE ? ZOK : pair->code;
 }
@@ -127,7 +127,7 @@ static void conclude_withdraw(struct operation *operation)
 	if (delete_half(operation))
 		return;
 	int code = both_codes(operation);
-	if (operation->marker && (code == ZOK || code == ZNONODE) &&
+	if (operation->marker != NULL && (code == ZOK || code == ZNONODE) &&
 	    operation->marker_code != ZNONODE)
 		code = operation->marker_code;
 	if (code != ZNONODE)
@@ -149,8 +149,8 @@ void zookeeper_delete_own(struct store *base, const struct store_told *told, voi
 	struct operation *operation = operation_create(
 		(struct store_zookeeper *)base, STORE_WITHDRAW, tag, conclude_withdraw, path, name);
 
-	assert(told);
-	if (!operation)
+	assert(told != NULL);
+	if (operation == NULL)
 		return;
 	operation->order = order;
 	if (find_companion(operation, path, name) &&
@@ -176,7 +176,7 @@ int zookeeper_delete_any(struct store *base, struct store_change *change, const 
 	if (session == (uint64_t)base->ops->session(base))
 		return -EPERM;
 	operation = zookeeper_look_ask(base, STORE_REMOVE, change, conclude_remove, path, name);
-	if (!operation)
+	if (operation == NULL)
 		return -ENOMEM;
 	if (!find_companion(operation, path, name)) {
 		operation_free(operation);

@@ -64,8 +64,8 @@ static void conclude_list(struct operation *operation)
 		code = operation->list_code;
 	if (code != ZNONODE)
 		error = operation_error(operation, code, "cannot list");
-	if (code == ZOK &&
-	    !(entries = operation_parse_queue(store, operation->path, operation->names, &count)))
+	if (code == ZOK && (entries = operation_parse_queue(store, operation->path,
+							    operation->names, &count)) == NULL)
 		error = -EIO;
 	if (code == ZOK && !error && count == 0 && zookeeper_renew_queue(operation, send_list)) {
 		free(entries);
@@ -89,7 +89,7 @@ static void tell_changed(const struct store_zookeeper *store, struct operation *
 {
 	struct operation *same;
 
-	for (; operation && operation->generation == store->generation; operation = same) {
+	for (; operation != NULL && operation->generation == store->generation; operation = same) {
 		same = operation->same;
 		store->events->on_changed(store->context, operation->tag);
 		operation_release(operation);
@@ -101,7 +101,7 @@ void zookeeper_list_changed(struct store_zookeeper *store, const char *path)
 	struct operation *operation;
 
 	HASH_FIND_STR(store->attentions, path, operation);
-	if (!operation)
+	if (operation == NULL)
 		return;
 	HASH_DEL(store->attentions, operation);
 	tell_changed(store, operation);
@@ -126,7 +126,7 @@ void zookeeper_list(struct store *base, void *tag, const char *path, bool sync, 
 	struct operation *operation = operation_create((struct store_zookeeper *)base, STORE_LIST,
 						       tag, conclude_list, path, NULL);
 
-	if (!operation)
+	if (operation == NULL)
 		return;
 	operation->attend = attend;
 	operation_start(operation, sync ? send_synced_list : send_list);

@@ -19,7 +19,7 @@ struct operation *zookeeper_look_ask(struct store *base, enum store_operation ki
 	struct operation *operation =
 		operation_new((struct store_zookeeper *)base, kind, asker, conclude, path, name);
 
-	if (operation)
+	if (operation != NULL)
 		operation->outside = true;
 	return operation;
 }
@@ -27,7 +27,7 @@ struct operation *zookeeper_look_ask(struct store *base, enum store_operation ki
 /* Starts the operation, unless it is NULL. Returns 0 or -ENOMEM. */
 static int start(struct operation *operation, void (*send)(struct operation *))
 {
-	if (!operation)
+	if (operation == NULL)
 		return -ENOMEM;
 	operation_start(operation, send);
 	return 0;
@@ -77,7 +77,7 @@ static char **decode_names(const struct operation *operation, size_t *ret_count)
 	struct claim_name claim;
 
 	*ret_count = 0;
-	for (size_t i = 0; decoded && i < names->count; i++, name += strlen(name) + 1) {
+	for (size_t i = 0; decoded != NULL && i < names->count; i++, name += strlen(name) + 1) {
 		if (operation_is_reserved(operation, name))
 			continue;
 		if (!operation_is_above_all(operation) &&
@@ -104,7 +104,7 @@ static void conclude_look(struct operation *operation)
 		if (operation_is_above_all(operation))
 			entries_count = 0;
 		names = decode_names(operation, &names_count);
-		if (!entries || !names)
+		if (entries == NULL || names == NULL)
 			error = -ENOMEM;
 	}
 	operation_note_end(operation, error);
@@ -182,11 +182,11 @@ int zookeeper_look_write(struct store *base, struct store_change *change, const 
 	struct operation *operation =
 		zookeeper_look_ask(base, STORE_WRITE, change, zookeeper_look_conclude, path, name);
 
-	if (!operation)
+	if (operation == NULL)
 		return -ENOMEM;
 	operation->version = (int32_t)version;
 	operation->text = strdup(text);
-	if (!operation->text) {
+	if (operation->text == NULL) {
 		operation_free(operation);
 		return -ENOMEM;
 	}

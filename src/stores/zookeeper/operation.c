@@ -18,7 +18,7 @@
 
 static void free_pair(struct pair *pair)
 {
-	if (!pair)
+	if (pair == NULL)
 		return;
 	free(pair->companion);
 	free(pair->created[0]);
@@ -40,9 +40,9 @@ void operation_detach(struct operation *operation)
 
 void operation_free(struct operation *operation)
 {
-	if (operation->session)
+	if (operation->session != NULL)
 		operation_detach(operation);
-	if (operation->finish)
+	if (operation->finish != NULL)
 		operation->finish(operation);
 	free(operation->memory);
 	free(operation->marker);
@@ -75,7 +75,7 @@ char *operation_znode(const struct store_zookeeper *store, const char *path, con
 			   : strdup(*store->root ? store->root : "/");
 	char *claim;
 
-	if (!lock || !name)
+	if (lock == NULL || name == NULL)
 		return lock;
 	if (asprintf(&claim, "%s/%s", lock, name) < 0)
 		claim = NULL;
@@ -102,7 +102,7 @@ static struct operation *make(struct store_zookeeper *store, enum store_operatio
 {
 	struct operation *operation = calloc(1, sizeof(*operation));
 
-	if (!operation || !znode) {
+	if (operation == NULL || znode == NULL) {
 		free(operation);
 		free(znode);
 		return NULL;
@@ -123,7 +123,7 @@ struct operation *operation_new(struct store_zookeeper *store, enum store_operat
 				const char *name)
 {
 	return make(store, kind, tag, conclude,
-		    path ? operation_znode(store, path, name) : strdup("/"));
+		    path != NULL ? operation_znode(store, path, name) : strdup("/"));
 }
 
 struct operation *operation_new_at(struct store_zookeeper *store, enum store_operation kind,
@@ -139,7 +139,7 @@ struct operation *operation_create(struct store_zookeeper *store, enum store_ope
 {
 	struct operation *operation = operation_new(store, kind, tag, conclude, path, name);
 
-	if (!operation)
+	if (operation == NULL)
 		zookeeper_mailbox_starve(zookeeper_connector_mailbox(store->connector));
 	return operation;
 }
@@ -148,7 +148,7 @@ bool operation_add_companion(struct operation *operation, const char *path, cons
 {
 	struct pair *pair = calloc(1, sizeof(*pair));
 
-	if (!pair)
+	if (pair == NULL)
 		return false;
 	operation->pair = pair;
 	pair->companion = operation_znode(operation->store, path, name);
@@ -187,12 +187,12 @@ void operation_join(struct operation **by_path, struct operation *operation)
 	struct operation *first;
 
 	HASH_FIND_STR(*by_path, operation->path, first);
-	if (first) {
+	if (first != NULL) {
 		LL_APPEND2(first->same, operation, same);
 		return;
 	}
 	HASH_ADD_KEYPTR(hh, *by_path, operation->path, strlen(operation->path), operation);
-	if (!operation->hh.tbl)
+	if (operation->hh.tbl == NULL)
 		zookeeper_mailbox_starve(zookeeper_connector_mailbox(operation->store->connector));
 }
 
@@ -214,10 +214,10 @@ static int refuse(struct operation *operation)
 		store->root_state.wanted = true; /* for the next operation */
 		return store->root_state.barred;
 	}
-	if (!store->handle || (!store->root_state.names_known && store->root_state.barred == ZOK &&
-			       !operation->of_root))
+	if (store->handle == NULL || (!store->root_state.names_known &&
+				      store->root_state.barred == ZOK && !operation->of_root))
 		return ZCONNECTIONLOSS;
-	if (operation->text)
+	if (operation->text != NULL)
 		operation->packet_bytes = strlen(operation->path) + strlen(operation->text);
 	return packets_refuse(&store->packets, operation->packet_bytes, operation->sent_us / 1000)
 		       ? ZOOKEEPER_TOO_LONG
@@ -283,7 +283,7 @@ void operation_note_end(struct operation *operation, int error)
 	renew_lease(operation, now_us, error);
 	if (error != -ECONNRESET)
 		zookeeper_seek_answered(operation->store);
-	if (statistics)
+	if (statistics != NULL)
 		store_statistics_count(statistics, operation->kind, now_us - operation->sent_us,
 				       error);
 	operation->sent_us = 0;
@@ -303,7 +303,7 @@ void operation_made(struct operation *operation, int code, int *ret_code)
 		return;
 	if (code == ZMARSHALLINGERROR)
 		operation->keep = true;
-	if (ret_code)
+	if (ret_code != NULL)
 		*ret_code = code;
 	operation_answered(operation);
 }
@@ -321,10 +321,10 @@ void operation_on_done(int code, const void *data)
 int operation_copy_data(struct operation *operation, const char *value, int value_bytes)
 {
 	/* A znode may have none, NULL and -1. */
-	size_t bytes = value && value_bytes > 0 ? (size_t)value_bytes : 0;
+	size_t bytes = value != NULL && value_bytes > 0 ? (size_t)value_bytes : 0;
 
 	operation->text = malloc(bytes + 1);
-	if (!operation->text)
+	if (operation->text == NULL)
 		return ZMARSHALLINGERROR;
 	memcpy(operation->text, bytes ? value : "", bytes);
 	operation->text[bytes] = '\0';
@@ -360,10 +360,10 @@ void operation_on_event(zhandle_t *handle, int type, int state, const char *path
 	struct zookeeper_session *session = context;
 	struct znode_event *event;
 
-	if (!path || type == ZOO_SESSION_EVENT)
+	if (path == NULL || type == ZOO_SESSION_EVENT)
 		return;
 	event = calloc(1, sizeof(*event) + strlen(path) + 1);
-	if (!event) {
+	if (event == NULL) {
 		zookeeper_mailbox_starve(zookeeper_connector_mailbox(session->connector));
 		return;
 	}
@@ -447,10 +447,10 @@ int64_t operation_next_order(const struct Stat *stat)
 
 static bool are_names_whole(const struct String_vector *strings)
 {
-	if (!strings || strings->count < 0)
+	if (strings == NULL || strings->count < 0)
 		return false;
 	for (int32_t i = 0; i < strings->count; i++)
-		if (!strings->data || !strings->data[i])
+		if (strings->data == NULL || strings->data[i] == NULL)
 			return false;
 	return true;
 }
@@ -466,7 +466,7 @@ int operation_copy_names(const struct String_vector *strings, struct names **ret
 	for (int32_t i = 0; i < strings->count; i++)
 		bytes += strlen(strings->data[i]) + 1;
 	names = malloc(sizeof(*names) + bytes);
-	if (!names)
+	if (names == NULL)
 		return ZSYSTEMERROR;
 	names->count = (size_t)strings->count;
 	end = names->text;
@@ -495,7 +495,7 @@ bool operation_is_unclaimed(const struct store_zookeeper *store, const char *pat
 	struct operation *operation;
 
 	HASH_FIND_STR(store->watches.by_path, path, operation);
-	return operation && operation->unclaimed;
+	return operation != NULL && operation->unclaimed;
 }
 
 /* Whether the child of that name is known to be no claim. */
@@ -560,7 +560,7 @@ static size_t join_pairs(struct store_entry *entries, size_t count)
 		struct store_entry *claim =
 			entries[i].claim.companion ? find_claim(entries, count, i) : NULL;
 
-		if (claim)
+		if (claim != NULL)
 			claim->half = false;
 		else
 			entries[kept++] = entries[i];
@@ -582,7 +582,7 @@ static size_t drop_markers(struct store_entry *entries, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct store_entry *before = kept > 0 ? &entries[kept - 1] : NULL;
 
-		if (before && before->claim.order == entries[i].claim.order &&
+		if (before != NULL && before->claim.order == entries[i].claim.order &&
 		    !strcmp(before->name, entries[i].name)) {
 			if (before->orphan)
 				*before = entries[i];
@@ -618,7 +618,7 @@ struct store_entry *operation_parse_queue(const struct store_zookeeper *store, c
 	const char *name = names->text;
 	size_t count = 0;
 
-	if (!entries)
+	if (entries == NULL)
 		return NULL;
 	char *marked = (char *)&entries[names->count + 1];
 	for (size_t i = 0; i < names->count; i++, name += strlen(name) + 1) {

@@ -64,8 +64,8 @@ struct pair {
 	zoo_op_result_t results[2];
 	char *companion;  /* its znode (place: without its number) */
 	char *created[2]; /* the znodes as the server has named them */
-	bool apart;	  /* each is asked for by itself, */
-	int code;	  /* and this is the answer about the companion */
+	bool apart;	  /* each is asked for by itself */
+	int code;	  /* `apart`: the answer about the companion */
 };
 
 struct operation {
@@ -89,7 +89,7 @@ struct operation {
 	int list_code;
 	struct names *names;
 
-	size_t packet_bytes; /* how long it is, if it has data; 0: it has none that are long */
+	size_t packet_bytes; /* of the path and the data that are sent; 0: no data are sent */
 
 	char *text; /* place(), amend() and write(): the data to write; watch() and read(): the data
 		       that was read */
@@ -129,25 +129,26 @@ struct operation {
 /* Containers that this host has made (idle.c). */
 struct idle_set {
 	struct idle *by_path;
-	struct idle *due;    /* those that nobody may use, the one without use for longest first */
-	struct idle *busy;   /* the others */
-	struct rate removed; /* how often that was done, */
-	int64_t next_ms;     /* and when it may be done next */
-	uint64_t generation; /* of the session that they are known in */
+	struct idle *due;    /* containers that nobody may use, the longest unused one first */
+	struct idle *busy;   /* all other containers */
+	struct rate removed; /* how often a container was removed */
+	int64_t next_ms;     /* when the next one may be removed */
+	uint64_t generation; /* of the session in which the containers are known */
 };
 
 /* Watches of claims and files (watch.c). */
 struct watch_set {
-	struct operation *by_path; /* those that are set up */
-	struct operation *lost;	   /* to be set up anew */
-	size_t sent;		   /* how many of them are being set up */
-	size_t unclaimed;	   /* on znodes that are named like claims and are none */
+	struct operation *by_path; /* watches that are set up */
+	struct operation *lost;	   /* watches that are to be set up anew */
+	size_t sent;		   /* how many watches are being set up anew */
+	size_t unclaimed;	   /* watches on znodes that are named like claims and are none */
 };
 
-/* The znode above all locks, as it is known in this session (root.c); but for is_new. */
+/* The znode above all locks (root.c). A new session begins with nothing known, but for is_new,
+ * tokens_error and told_exposed. */
 struct root_state {
 	bool is_new;	   /* as in struct store_options, until the root was prepared once */
-	bool names_known;  /* that they are encoded as here */
+	bool names_known;  /* names are known to be encoded as here */
 	int barred;	   /* ZOK; or why the encoding cannot be found out: every operation is
 			      answered with this code */
 	bool prepares;	   /* the root is being prepared, */
@@ -155,15 +156,15 @@ struct root_state {
 	bool wanted;	   /* it is to be prepared again; */
 	bool prepared;	   /* the root was prepared */
 	bool tokens_known; /* the offset is that of stamps which come now (tokens.c) */
-	int tokens_error;  /* why they could not be raised, -errno; 0: not known */
+	int tokens_error;  /* why tokens could not be raised, -errno; 0: not known */
 	bool told_exposed; /* the log says that others may do too much */
 };
 
 /* How many names there are directly below the root (space.c). */
 struct root_space {
 	int64_t names;	 /* as was read last; -1: not known */
-	bool asks;	 /* that is being read, */
-	int64_t next_ms; /* or then, by clock_now_ms(); 0: not planned yet */
+	bool asks;	 /* the number is being read */
+	int64_t next_ms; /* when it is to be read next, clock_now_ms(); 0: not planned yet */
 };
 
 /* What is created may be used by whom. */

@@ -40,7 +40,7 @@ static bool read_order(const char *created, const char *asked, int64_t *ret)
 	struct claim_name claim;
 	char number[24];
 
-	if (!created || strncmp(created, asked, bytes) != 0 ||
+	if (created == NULL || strncmp(created, asked, bytes) != 0 ||
 	    !claim_name_parse(strrchr(asked, '/') + 1 - asked + created, &claim))
 		return false;
 	snprintf(number, sizeof(number), "%010" PRId64, claim_name_number(claim.order));
@@ -91,7 +91,7 @@ static unsigned depth(const char *path)
 static void on_level_created(int code, const char *path, const void *data)
 {
 	struct levels *levels = (struct levels *)data;
-	unsigned level = code == ZOK && path ? depth(path) : ZOOKEEPER_MADE_LEVELS;
+	unsigned level = code == ZOK && path != NULL ? depth(path) : ZOOKEEPER_MADE_LEVELS;
 
 	if (level < ZOOKEEPER_MADE_LEVELS)
 		atomic_fetch_or(&levels->made, 1U << level);
@@ -170,7 +170,7 @@ static void ask_queue(struct operation *operation)
 	char *lock = strndup(operation->path, (size_t)(slash - operation->path));
 	int code = ZSYSTEMERROR;
 
-	if (lock)
+	if (lock != NULL)
 		code = zookeeper_list_ask(operation, lock, place_of(operation)->attention != NULL);
 	operation_made(operation, code, &operation->list_code);
 	free(lock);
@@ -184,7 +184,7 @@ static void send_place(struct operation *operation)
 	operation->waited = (int)place->above.count + 1 + place->list;
 	/* All requests are sent at once: ZooKeeper carries them out in this order. */
 	zookeeper_place_above(&place->above, operation->path);
-	if (operation->pair)
+	if (operation->pair != NULL)
 		create_pair(operation);
 	else
 		create_claim(operation);
@@ -282,15 +282,16 @@ static void conclude_place(struct operation *operation)
 	if (!error && place->above.count > 0)
 		operation->store->trouble = NULL;
 	operation_note_end(operation, error);
-	attends = place->attention && entries;
+	attends = place->attention != NULL && entries != NULL;
 	/* The end of a companion, which nobody watches, would be reported first. */
-	if (attends && operation->pair) {
+	if (attends && operation->pair != NULL) {
 		events->on_changed(operation->store->context, place->attention);
 		attends = false;
 	}
-	events->on_placed(
-		operation->store->context, operation->tag, error, error ? NULL : name, place->order,
-		claim_name_order_before(place->order, operation->pair ? 2 : 1), entries, count);
+	events->on_placed(operation->store->context, operation->tag, error, error ? NULL : name,
+			  place->order,
+			  claim_name_order_before(place->order, operation->pair != NULL ? 2 : 1),
+			  entries, count);
 	free(entries);
 	if (attends && operation->generation == operation->store->generation)
 		attend(operation);
@@ -312,7 +313,7 @@ static bool add_companion(struct operation *operation, const char *path,
 	pair = operation->pair;
 	pair->created[0] = calloc(1, strlen(pair->companion) + NUMBER_BYTES);
 	pair->created[1] = calloc(1, strlen(operation->path) + NUMBER_BYTES);
-	return pair->created[0] && pair->created[1];
+	return pair->created[0] != NULL && pair->created[1] != NULL;
 }
 
 void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
@@ -325,11 +326,11 @@ void zookeeper_place(struct store *base, void *tag, const char *path, const stru
 
 	claim_name_format(prefix, name);
 	operation = operation_create(store, STORE_PLACE, tag, conclude_place, path, prefix);
-	if (!operation)
+	if (operation == NULL)
 		return;
 	place = operation->memory = calloc(1, sizeof(*place));
 	operation->text = strdup(text);
-	if (!place || !operation->text ||
+	if (place == NULL || operation->text == NULL ||
 	    (name->recipe == CLAIM_CURATOR_ANY && !add_companion(operation, path, name))) {
 		operation_starve(operation);
 		return;

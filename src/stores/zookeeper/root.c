@@ -229,7 +229,7 @@ void zookeeper_root_settle(struct store *base)
 	struct store_zookeeper *store = (struct store_zookeeper *)base;
 	char *path;
 
-	if (!store->handle || asprintf(&path, "%s/" ZOOKEEPER_SETTLED, store->root) < 0)
+	if (store->handle == NULL || asprintf(&path, "%s/" ZOOKEEPER_SETTLED, store->root) < 0)
 		return; /* the next session waits again */
 	make_mark(store, path);
 	free(path);
@@ -283,7 +283,7 @@ static void judge_tokens(struct operation *operation)
 	if (root->read_code != ZOK && root->read_code != ZNONODE)
 		return;
 	zookeeper_tokens_read(store, operation->text, operation->text_bytes);
-	if (operation->code == ZOK && root->stat.pzxid != 0 && operation->text)
+	if (operation->code == ZOK && root->stat.pzxid != 0 && operation->text != NULL)
 		zookeeper_tokens_raise(store, operation->text, operation->text_bytes,
 				       operation->version, root->stat.pzxid);
 }
@@ -322,7 +322,7 @@ static struct root *make_root(const struct store_zookeeper *store)
 	size_t settled_bytes = strlen(store->root) + strlen("/" ZOOKEEPER_SETTLED) + 1;
 	struct root *root = calloc(1, sizeof(*root) + bytes + settled_bytes);
 
-	if (!root)
+	if (root == NULL)
 		return NULL;
 	root->read_code = root->settled_code = ZCONNECTIONLOSS;
 	root->settled = root->path + bytes;
@@ -341,10 +341,10 @@ void zookeeper_root_prepare(struct store_zookeeper *store)
 		return;
 	store->root_state.changed = false;
 	operation = operation_create(store, STORE_LOOK, NULL, conclude_prepare, "", NULL);
-	if (!operation)
+	if (operation == NULL)
 		return;
 	root = make_root(store);
-	if (!root) {
+	if (root == NULL) {
 		operation_starve(operation);
 		return;
 	}

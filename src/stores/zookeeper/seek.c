@@ -22,7 +22,7 @@ enum { SILENCES_IN_TIMEOUT = 12 };
 
 static void wake_library(const struct store_zookeeper *store)
 {
-	if (store->handle)
+	if (store->handle != NULL)
 		zoo_async(store->handle, "/", operation_on_ignored_text, NULL);
 }
 

@@ -76,11 +76,11 @@ static void store_zookeeper_amend(struct store *base, void *tag, const char *pat
 	struct operation *operation =
 		operation_create(from_store(base), STORE_AMEND, tag, conclude_amend, path, name);
 
-	if (!operation)
+	if (operation == NULL)
 		return;
 	operation->version = (int32_t)version;
 	operation->text = strdup(text);
-	if (!operation->text) {
+	if (operation->text == NULL) {
 		operation_starve(operation);
 		return;
 	}
@@ -101,7 +101,7 @@ static void on_connected(struct store_zookeeper *store, const struct zookeeper_s
 	/* The session was given up before it was connected: the connector can be told only now. */
 	if (store->giving_up.abandoned) {
 		store->giving_up.abandoned = false;
-		if (store->giving_up.told)
+		if (store->giving_up.told != NULL)
 			zookeeper_connection_end(store, state->session);
 		else
 			leave_to_renew(store, state->session);
@@ -166,9 +166,9 @@ static void deliver_state(struct store_zookeeper *store, const struct zookeeper_
 /* The handle is closed. The client does not answer all that was asked if the session is over. */
 static void free_session(struct zookeeper_session *session)
 {
-	while (session->operations)
+	while (session->operations != NULL)
 		operation_free(session->operations);
-	if (session->unanswered)
+	if (session->unanswered != NULL)
 		zookeeper_state_free(session->unanswered);
 	free(session);
 }
@@ -178,7 +178,7 @@ static void discard(struct zookeeper_message *message)
 {
 	switch (message->kind) {
 	case MESSAGE_OPERATION:
-		if (!((struct operation *)message)->session)
+		if (((struct operation *)message)->session == NULL)
 			operation_free((struct operation *)message);
 		break;
 	case MESSAGE_STATE:
@@ -289,12 +289,12 @@ static void store_zookeeper_dispatch(struct store *base)
 		zookeeper_mailbox_take(zookeeper_connector_mailbox(store->connector));
 	struct zookeeper_message *message;
 
-	while ((message = messages)) {
+	while ((message = messages) != NULL) {
 		DL_DELETE(messages, message);
 		deliver(store, message);
 	}
 	seeker_dispatch(store->seek.seeker);
-	if (store->refused && store->session) {
+	if (store->refused && store->session != NULL) {
 		on_refused(store);
 		zookeeper_connection_lose(store);
 	}
@@ -312,8 +312,8 @@ static void store_zookeeper_describe(struct store *base, char *text, size_t text
 {
 	struct store_zookeeper *store = from_store(base);
 	const char *root = *store->root ? store->root : "/";
-	const char *trouble = store->trouble ? store->trouble : "";
-	const char *but = store->trouble ? ": " : "";
+	const char *trouble = store->trouble != NULL ? store->trouble : "";
+	const char *but = store->trouble != NULL ? ": " : "";
 
 	if (store->told == STORE_CONNECTED)
 		snprintf(text, text_bytes,
@@ -371,7 +371,7 @@ static void finish_store(void *context)
 	zookeeper_above_free(store);
 	zookeeper_idle_free(store);
 	HASH_CLEAR(hh, store->attentions);
-	while ((message = messages)) {
+	while ((message = messages) != NULL) {
 		DL_DELETE(messages, message);
 		discard(message);
 	}
@@ -427,7 +427,7 @@ static void *restore_session(struct state_reader *in)
 	const void *password;
 
 	saved = calloc(1, sizeof(*saved));
-	if (!saved) {
+	if (saved == NULL) {
 		state_starve(in);
 		return NULL;
 	}
@@ -523,7 +523,7 @@ static int store_zookeeper_open(const struct store_options *options,
 		options->session_timeout_ms < INT_MAX ? (int)options->session_timeout_ms : INT_MAX;
 	int result = -ENOMEM;
 
-	if (!store)
+	if (store == NULL)
 		return -ENOMEM;
 	store->store.ops = &store_zookeeper_ops;
 	store->events = events;
@@ -538,13 +538,13 @@ static int store_zookeeper_open(const struct store_options *options,
 	store->servers = zookeeper_servers_show(options->url->servers);
 	store->root = strdup(options->url->root);
 	store->root_state.is_new = options->new_root;
-	if (saved) {
+	if (saved != NULL) {
 		store->seen = saved->seen;
 		store->tokens.floor = saved->token_floor;
 		store->id = saved->id;
 		store->resuming = saved->id.client_id != 0;
 	}
-	if (store->servers && store->root)
+	if (store->servers != NULL && store->root != NULL)
 		result = make_descriptors(store);
 	if (result == 0)
 		result = zookeeper_connector_start(store->servers, timeout_ms, options->access,

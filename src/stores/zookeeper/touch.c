@@ -29,7 +29,7 @@ void zookeeper_touch(struct store *base)
 
 	lease_touch(&store->lease, clock_now_ms());
 	zookeeper_seek_sent(store);
-	if (operation)
+	if (operation != NULL)
 		operation_start(operation, send_touch);
 }
 

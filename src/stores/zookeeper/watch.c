@@ -99,11 +99,11 @@ void zookeeper_watch_resume(struct store_zookeeper *store)
 {
 	struct operation *operation;
 
-	while (store->handle && (operation = store->watches.lost) &&
+	while (store->handle != NULL && (operation = store->watches.lost) != NULL &&
 	       store->watches.sent < SENT_MAX) {
 		LL_DELETE2(store->watches.lost, operation, same);
 		operation->same = NULL;
-		if (!operation->session)
+		if (operation->session == NULL)
 			operation_attach(operation);
 		operation->sent_us = histogram_now_us();
 		store->watches.sent++;
@@ -151,10 +151,10 @@ void zookeeper_watch_changed(struct store_zookeeper *store, const char *path, bo
 	struct operation *operation, *same;
 
 	HASH_FIND_STR(store->watches.by_path, path, operation);
-	if (!operation)
+	if (operation == NULL)
 		return;
 	HASH_DEL(store->watches.by_path, operation);
-	for (; operation; operation = same) {
+	for (; operation != NULL; operation = same) {
 		same = operation->same;
 		if (operation->unclaimed) {
 			forget_unclaimed(operation);
@@ -180,7 +180,7 @@ void zookeeper_watch_lose(struct store_zookeeper *store)
 		zoo_remove_watches(store->handle, operation->path, ZWATCHTYPE_DATA,
 				   operation_on_event, operation->session, 1);
 		HASH_DEL(store->watches.by_path, operation);
-		for (; operation; operation = same) {
+		for (; operation != NULL; operation = same) {
 			same = operation->same;
 			if (operation->unclaimed)
 				forget_unclaimed(operation);
@@ -199,7 +199,7 @@ void zookeeper_watch_forget(struct store_zookeeper *store)
 
 	LL_FOREACH_SAFE2(store->watches.lost, operation, next, same)
 	{
-		if (!operation->session)
+		if (operation->session == NULL)
 			operation_free(operation);
 	}
 	HASH_CLEAR(hh, store->watches.by_path);
@@ -213,6 +213,6 @@ void zookeeper_watch(struct store *base, void *tag, const char *path, const char
 	struct operation *operation = operation_create((struct store_zookeeper *)base, STORE_WATCH,
 						       tag, conclude_watch, path, name);
 
-	if (operation)
+	if (operation != NULL)
 		operation_start(operation, send_watch);
 }
