@@ -133,7 +133,7 @@ static void conclude_withdraw(struct operation *operation)
 	if (code != ZNONODE)
 		error = operation_error(operation, code, "cannot delete");
 	zookeeper_idle_use(store, operation->path);
-	if (!error && operation_wears_out_counter(operation->order)) {
+	if (!error && zookeeper_queue_wears_out(operation->order)) {
 		/* Fails, harmlessly, as long as there are other claims. */
 		*operation_cut(operation->path, 1) = '\0';
 		zoo_adelete(store->handle, operation->path, -1, operation_on_ignored, NULL);

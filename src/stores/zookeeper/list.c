@@ -64,7 +64,7 @@ static void conclude_list(struct operation *operation)
 		code = operation->list_code;
 	if (code != ZNONODE)
 		error = operation_error(operation, code, "cannot list");
-	if (code == ZOK && (entries = operation_parse_queue(store, operation->path,
+	if (code == ZOK && (entries = zookeeper_queue_parse(store, operation->path,
 							    operation->names, &count)) == NULL)
 		error = -EIO;
 	if (code == ZOK && !error && count == 0 && zookeeper_renew_queue(operation, send_list)) {

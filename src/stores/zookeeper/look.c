@@ -99,7 +99,7 @@ static void conclude_look(struct operation *operation)
 	int error = outside_error(operation, operation->list_code, "cannot list");
 
 	if (!error) {
-		entries = operation_parse_queue(operation->store, operation->path, operation->names,
+		entries = zookeeper_queue_parse(operation->store, operation->path, operation->names,
 						&entries_count);
 		if (operation_is_above_all(operation))
 			entries_count = 0;

@@ -3,7 +3,8 @@
  * The inside of the ZooKeeper store, for its own files: store.c (the table and amend()),
  * connection.c (what is told of the session), place.c, delete.c, list.c, watch.c, mark.c, prove.c,
  * look.c and files.c (the others), idle.c and space.c (what nobody asks for), root.c (the znode
- * above all) with tokens.c, seek.c (links), and operation.c and error.c (what they share).
+ * above all) with tokens.c, seek.c (links), queue.c (what a list shows), and operation.c, multi.c
+ * and error.c (what they share). Below them is session/, which has the client library's handles.
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
@@ -344,25 +345,6 @@ void operation_on_children(int code, const struct String_vector *strings, const 
  * to live is taken for one of a session of server 255, to be on the safe side. */
 bool operation_is_ephemeral(const struct Stat *stat);
 
-/* Whether the znode at this path is named like a claim, and known to be none. */
-bool operation_is_unclaimed(const struct store_zookeeper *store, const char *path);
-
-/* The claims and orphans among the names of the lock at `path`, in the order of the queue, without
- * names that are known to be no claims. The entries point into `names`. Returns an array that the
- * caller frees, or NULL when out of memory. */
-struct store_entry *operation_parse_queue(const struct store_zookeeper *store, const char *path,
-					  const struct names *names, size_t *ret_count);
-
-/* From this order on new claims are held back. Clients that do not hold back, and place 5,000
- * claims a second, need 15 hours for the 2^28 numbers that are left. */
-#define ORDER_LATE (INT32_MAX - (INT32_C(1) << 28) + 1)
-
-/* Whether a queue that reached this order is to start anew before its numbers run out. */
-bool operation_wears_out_counter(int64_t order);
-
-/* The order that the next claim of the lock's znode gets. */
-int64_t operation_next_order(const struct Stat *stat);
-
 /* On ZooKeeper's thread. Replaces *ret, which is NULL or to be freed, by a copy of the names.
  * Returns ZOK; or ZRUNTIMEINCONSISTENCY, of what is no list of names, or ZSYSTEMERROR, out of
  * memory: then *ret is as it was. */
@@ -377,6 +359,27 @@ bool operation_find_companion(const char *name, char companion[CLAIM_NAME_BYTES]
 
 /* Adds the claim's marker to the operation. Returns false when out of memory. */
 bool operation_add_marker(struct operation *operation, const char *path, const char *name);
+
+/* queue.c */
+
+/* Whether the znode at this path is named like a claim, and known to be none. */
+bool zookeeper_queue_is_unclaimed(const struct store_zookeeper *store, const char *path);
+
+/* The claims and orphans among the names of the lock at `path`, in the order of the queue, without
+ * names that are known to be no claims. The entries point into `names`. Returns an array that the
+ * caller frees, or NULL when out of memory. */
+struct store_entry *zookeeper_queue_parse(const struct store_zookeeper *store, const char *path,
+					  const struct names *names, size_t *ret_count);
+
+/* From this order on new claims are held back. Clients that do not hold back, and place 5,000
+ * claims a second, need 15 hours for the 2^28 numbers that are left. */
+#define ORDER_LATE (INT32_MAX - (INT32_C(1) << 28) + 1)
+
+/* Whether a queue that reached this order is to start anew before its numbers run out. */
+bool zookeeper_queue_wears_out(int64_t order);
+
+/* The order that the next claim of the lock's znode gets. */
+int64_t zookeeper_queue_next_order(const struct Stat *stat);
 
 /* place() of the table. */
 void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,

@@ -230,7 +230,7 @@ static struct store_entry *parse_queue(struct operation *operation, size_t *ret_
 	struct store_entry *entries;
 
 	*slash = '\0';
-	entries = operation_parse_queue(operation->store, operation->path, operation->names,
+	entries = zookeeper_queue_parse(operation->store, operation->path, operation->names,
 					ret_count);
 	*slash = '/';
 	return entries;

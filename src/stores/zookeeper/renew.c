@@ -212,10 +212,10 @@ static void conclude_round(struct operation *operation)
 
 bool zookeeper_renew_queue(struct operation *operation, void (*send)(struct operation *))
 {
-	int64_t next = operation_next_order(&operation->stat);
+	int64_t next = zookeeper_queue_next_order(&operation->stat);
 	struct renewal *renewal;
 
-	if (operation->memory != NULL || !operation_wears_out_counter(next))
+	if (operation->memory != NULL || !zookeeper_queue_wears_out(next))
 		return false;
 	if (operation->names->count == 0) {
 		zoo_adelete(operation->store->handle, operation->path, -1, operation_on_ignored,

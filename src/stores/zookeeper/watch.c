@@ -75,7 +75,7 @@ static void conclude_unclaimed(struct operation *operation)
 	struct store_zookeeper *store = operation->store;
 	void *tag = operation->tag;
 
-	if (operation_is_unclaimed(store, operation->path)) {
+	if (zookeeper_queue_is_unclaimed(store, operation->path)) {
 		operation_release(operation);
 	} else {
 		tell_unclaimed(operation);
