@@ -188,7 +188,7 @@ static size_t count_under_way(const struct store_etcd *store, enum store_operati
 
 static void send_all(struct store_etcd *store, struct operation **list)
 {
-	bool may_send = grpc_is_connected(store->grpc) && store->step == SESSION_CONNECTED;
+	bool may_send = etcd_session_is_open(store);
 	struct operation *operation;
 
 	while (*list && may_send) {

@@ -226,6 +226,13 @@ static inline enum etcd_meaning etcd_meaning(const struct store_etcd *store, int
 	return etcd_meaning_of(status, text, store->access->user);
 }
 
+/* The session is told to be connected, and what is asked in it can be sent: not while the server
+ * ends the connection, and only answers what it was asked before. */
+static inline bool etcd_session_is_open(const struct store_etcd *store)
+{
+	return store->step == SESSION_CONNECTED && grpc_is_connected(store->grpc);
+}
+
 /* An answer, or a watch, has shown the service as it was then. */
 static inline void etcd_note_seen(struct store_etcd *store, const Etcd__Header *header)
 {

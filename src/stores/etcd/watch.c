@@ -297,7 +297,7 @@ static void on_response(void *context, const void *bytes, size_t count)
 
 static bool has_stream(struct store_etcd *store)
 {
-	if (!store->watcher && store->step == SESSION_CONNECTED) {
+	if (!store->watcher && etcd_session_is_open(store)) {
 		store->watcher =
 			grpc_stream(store->grpc, WATCH, on_response, on_stream_ended, store);
 		store->asked_progress_ms = INT64_MAX;
@@ -424,7 +424,7 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 /* Reads as many of those that are lost as may be read at a time. */
 static void read_lost(struct store_etcd *store)
 {
-	while (store->lost && store->step == SESSION_CONNECTED && store->watches_read < READS_MAX) {
+	while (store->lost && etcd_session_is_open(store) && store->watches_read < READS_MAX) {
 		struct watch *watch = store->lost;
 		struct operation *operation =
 			etcd_operation_create(store, STORE_WATCH, watch, watch->path, NULL);
@@ -577,7 +577,7 @@ int64_t etcd_watches_next_ms(const struct store_etcd *store)
 {
 	int64_t period_ms = store->lease.timeout_ms / QUESTIONS_IN_TIMEOUT;
 
-	if (store->step == SESSION_CONNECTED && store->lost && store->watches_read == 0)
+	if (store->lost && store->watches_read == 0 && etcd_session_is_open(store))
 		return INT64_MIN;
 	if (!store->watcher || !store->watches)
 		return INT64_MAX;
