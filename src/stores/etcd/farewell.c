@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#include "stores/etcd/grpc.h"
+#include "stores/etcd/grpc/grpc.h"
 #include "stores/etcd/message.h"
 #include "stores/etcd/operation.h"
 #include "stores/etcd/transaction.h"

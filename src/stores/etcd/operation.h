@@ -36,7 +36,7 @@
 #include "base/alarm.h"
 #include "base/log_limit.h"
 #include "stores/etcd/etcd.pb-c.h"
-#include "stores/etcd/grpc.h"
+#include "stores/etcd/grpc/grpc.h"
 #include "stores/etcd/keys.h"
 #include "stores/etcd/leader.h"
 #include "stores/etcd/lease.h"

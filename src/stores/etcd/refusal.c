@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "stores/etcd/grpc.h"
+#include "stores/etcd/grpc/grpc.h"
 
 /* The first row that fits counts. What no row has is in doubt, as what the connection makes of its
  * own end. */

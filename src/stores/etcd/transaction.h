@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "stores/etcd/etcd.pb-c.h"
-#include "stores/etcd/grpc.h"
+#include "stores/etcd/grpc/grpc.h"
 #include "stores/etcd/keys.h"
 #include "stores/store.h"
 

@@ -23,6 +23,7 @@ FLOORS = [
     ["src/config"],
     ["src/journal"],
     ["src/stores"],
+    ["src/stores/etcd/grpc"],
     ["src/stores/etcd", "src/stores/local", "src/stores/zookeeper"],
     ["src/engine"],
     ["src/lockfile"],
@@ -50,9 +51,9 @@ PUBLIC = {
 # Headers of others that only one folder, with those below it, may include.
 OUTSIDE = {
     "zookeeper/": "src/stores/zookeeper",
-    "nghttp2/": "src/stores/etcd",
+    "nghttp2/": "src/stores/etcd/grpc",
     "protobuf-c/": "src/stores/etcd",
-    "ares.h": "src/stores/etcd",
+    "ares.h": "src/stores/etcd/grpc",
     "fuse": "fs",
 }
 

@@ -47,6 +47,8 @@ not_included fs/files/inode.c '"status/status.h"' "status/status.h is above: fs/
 not_included fs/restart/keeping.c '"loop.h"' "loop.h is above: fs/restart does not know fs"
 not_included src/stores/local/store.c '"stores/zookeeper/session.h"' \
     "stores/zookeeper/session.h is beside: src/stores/local does not know src/stores/zookeeper"
+not_included src/stores/etcd/grpc/call.c '"stores/etcd/keys.h"' \
+    "stores/etcd/keys.h is above: src/stores/etcd/grpc does not know src/stores/etcd"
 not_included src/engine/queue.c '"queue.h"' "queue.h is not in src/ or fs/ by this path"
 not_included src/engine/queue.c '"../view/view.h"' "../view/view.h is not in src/ or fs/ by this path"
 not_included src/dlockctl/ls.c '"base/log.h"' "base/log.h is of src/base: src/dlockctl stands apart"

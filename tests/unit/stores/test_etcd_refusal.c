@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "stores/etcd/grpc.h"
+#include "stores/etcd/grpc/grpc.h"
 #include "stores/etcd/refusal.h"
 
 static const struct {

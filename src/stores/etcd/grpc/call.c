@@ -3,7 +3,7 @@
  * Owns the frames of gRPC (a byte that tells of compression, four of the length, the message) and
  * what a status comes from. Must not send. Loop thread.
  */
-#include "stores/etcd/call.h"
+#include "stores/etcd/grpc/call.h"
 
 #include <ctype.h>
 #include <endian.h>
@@ -15,7 +15,7 @@
 #include <nghttp2/nghttp2.h>
 
 #include "base/escape.h"
-#include "stores/etcd/grpc.h"
+#include "stores/etcd/grpc/grpc.h"
 
 #define PREFIX_BYTES ((size_t)5)
 /* What a header counts beyond its bytes (RFC 9113, 6.5.2). */

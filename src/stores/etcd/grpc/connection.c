@@ -5,7 +5,7 @@
  *
  * A stream of nghttp2 has its call as user data; NULL once the call is not to hear of it any more.
  */
-#include "stores/etcd/connection.h"
+#include "stores/etcd/grpc/connection.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -18,7 +18,7 @@
  * have been sent late: then there is as much time again. A server that sends without end does not
  * stop the time: what it sent for as long as a silence may last was read.
  */
-#include "stores/etcd/grpc_inside.h"
+#include "stores/etcd/grpc/grpc_inside.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * Owns the calls: from when they are made to the answer. Must not connect. The functions of who
  * has made a call are called only from within grpc_dispatch(). Loop thread.
  */
-#include "stores/etcd/grpc_inside.h"
+#include "stores/etcd/grpc/grpc_inside.h"
 
 #include <utlist.h>
 

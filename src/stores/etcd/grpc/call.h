@@ -5,8 +5,8 @@
  *
  * Sources: gRPC's PROTOCOL-HTTP2.md, statuscodes.md and http-grpc-status-mapping.md.
  */
-#ifndef DLOCKFS_STORES_ETCD_CALL_H
-#define DLOCKFS_STORES_ETCD_CALL_H
+#ifndef DLOCKFS_STORES_ETCD_GRPC_CALL_H
+#define DLOCKFS_STORES_ETCD_GRPC_CALL_H
 
 #include <stdbool.h>
 #include <stddef.h>

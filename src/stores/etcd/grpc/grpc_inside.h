@@ -2,16 +2,16 @@
  *
  * The inside of the connection to the servers, for grpc.c and grpc_calls.c. Loop thread only.
  */
-#ifndef DLOCKFS_STORES_ETCD_GRPC_INSIDE_H
-#define DLOCKFS_STORES_ETCD_GRPC_INSIDE_H
+#ifndef DLOCKFS_STORES_ETCD_GRPC_GRPC_INSIDE_H
+#define DLOCKFS_STORES_ETCD_GRPC_GRPC_INSIDE_H
 
 #include "base/alarm.h"
 #include "base/timers.h"
-#include "stores/etcd/call.h"
-#include "stores/etcd/connection.h"
-#include "stores/etcd/endpoints.h"
-#include "stores/etcd/grpc.h"
-#include "stores/etcd/tls.h"
+#include "stores/etcd/grpc/call.h"
+#include "stores/etcd/grpc/connection.h"
+#include "stores/etcd/grpc/endpoints.h"
+#include "stores/etcd/grpc/grpc.h"
+#include "stores/etcd/grpc/tls.h"
 #include "stores/seeker.h"
 
 /* Those that are not of a call. */

@@ -7,8 +7,8 @@
  *
  * Callbacks come from within grpc_dispatch() only. Loop thread only.
  */
-#ifndef DLOCKFS_STORES_ETCD_GRPC_H
-#define DLOCKFS_STORES_ETCD_GRPC_H
+#ifndef DLOCKFS_STORES_ETCD_GRPC_GRPC_H
+#define DLOCKFS_STORES_ETCD_GRPC_GRPC_H
 
 #include <stdbool.h>
 #include <stddef.h>
