@@ -34,26 +34,11 @@ struct batch {
 	struct batch *prev, *next;
 	struct store_etcd *store;
 	struct grpc_call *call;
-	enum store_operation kind;
+	enum operation_batch kind;
 	int64_t sent_ms;
 	size_t count;
 	struct operation *operations[BATCH_MAX];
 };
-
-static struct operation **list_of(struct operation *operation)
-{
-	struct store_etcd *store = operation->store;
-
-	return operation->kind == STORE_WITHDRAW ? &store->ready_withdrawals : &store->ready_places;
-}
-
-int etcd_batches_add(struct operation *operation)
-{
-	struct operation **list = list_of(operation);
-
-	DL_APPEND2(*list, operation, ready_prev, ready_next);
-	return 0;
-}
 
 void etcd_batches_drop(struct store_etcd *store)
 {
@@ -64,7 +49,7 @@ void etcd_batches_drop(struct store_etcd *store)
 		grpc_cancel(batch->call);
 		free(batch);
 	}
-	store->ready_withdrawals = store->ready_places = NULL;
+	store->ready[BATCH_WITHDRAWALS] = store->ready[BATCH_PLACES] = NULL;
 }
 
 /* Each by itself. */
@@ -72,7 +57,7 @@ static void divide(struct batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++) {
 		batch->operations[i]->alone = true;
-		etcd_batches_add(batch->operations[i]);
+		etcd_operation_wait_for_others(batch->operations[i]);
 	}
 }
 
@@ -85,7 +70,7 @@ static bool is_refused(enum etcd_meaning meaning)
 /* Of withdrawals none is. */
 static bool was_late(const struct batch *batch, const Etcd__TxnResponse *answer)
 {
-	return batch->kind == STORE_PLACE && etcd_transaction_was_late(batch->store, answer);
+	return batch->kind == BATCH_PLACES && etcd_transaction_was_late(batch->store, answer);
 }
 
 static void on_answer(void *context, int status, const char *text, const void *bytes, size_t count)
@@ -109,7 +94,7 @@ static void on_answer(void *context, int status, const char *text, const void *b
 		grpc_leave(store->grpc);
 		error = -ECONNRESET;
 	} else {
-		error = etcd_error(store, status, text, first->doing, first->path);
+		error = etcd_error(store, status, text, first->kind->doing, first->path);
 	}
 	if (!error)
 		error = etcd_answer_read(store, batch->sent_ms, bytes, count, &answer);
@@ -117,10 +102,9 @@ static void on_answer(void *context, int status, const char *text, const void *b
 		divide(batch);
 	} else {
 		for (size_t i = 0; i < batch->count; i++)
-			batch->operations[i]->conclude(batch->operations[i], error, answer);
+			batch->operations[i]->kind->conclude(batch->operations[i], error, answer);
 	}
-	if (answer)
-		etcd__txn_response__free_unpacked(answer, NULL);
+	etcd__txn_response__free_unpacked(answer, NULL);
 	free(batch);
 }
 
@@ -138,7 +122,7 @@ static void fill(struct batch *batch, struct operation **list, struct transactio
 		operation->alone |= batch->count == 0 && !operation->ready_next;
 		DL_DELETE2(*list, operation, ready_prev, ready_next);
 		operation->step = transaction->then.count;
-		error = operation->say(operation, transaction);
+		error = operation->kind->say(operation, transaction);
 		if (error)
 			etcd_operation_fail(operation, -ECONNRESET);
 		else
@@ -148,7 +132,7 @@ static void fill(struct batch *batch, struct operation **list, struct transactio
 }
 
 /* Sends some of the list. Returns false when out of memory. */
-static bool send_some(struct store_etcd *store, struct operation **list)
+static bool send_some(struct store_etcd *store, enum operation_batch kind)
 {
 	struct batch *batch = calloc(1, sizeof(*batch));
 	struct transaction transaction;
@@ -156,11 +140,11 @@ static bool send_some(struct store_etcd *store, struct operation **list)
 	if (!batch)
 		return false;
 	batch->store = store;
-	batch->kind = (*list)->kind;
+	batch->kind = kind;
 	etcd_transaction_init(&transaction);
-	if (batch->kind == STORE_PLACE)
+	if (kind == BATCH_PLACES)
 		etcd_transaction_require_session(&transaction, store);
-	fill(batch, list, &transaction);
+	fill(batch, &store->ready[kind], &transaction);
 	batch->sent_ms = clock_now_ms();
 	if (batch->count > 0)
 		batch->call = etcd_transaction_send(&transaction, store->grpc, 0, on_answer, batch);
@@ -176,7 +160,7 @@ static bool send_some(struct store_etcd *store, struct operation **list)
 	return true;
 }
 
-static size_t count_under_way(const struct store_etcd *store, enum store_operation kind)
+static size_t count_under_way(const struct store_etcd *store, enum operation_batch kind)
 {
 	const struct batch *batch;
 	size_t count = 0;
@@ -186,15 +170,15 @@ static size_t count_under_way(const struct store_etcd *store, enum store_operati
 	return count;
 }
 
-static void send_all(struct store_etcd *store, struct operation **list)
+static void send_all(struct store_etcd *store, enum operation_batch kind)
 {
+	struct operation **list = &store->ready[kind], *operation;
 	bool may_send = etcd_session_is_open(store);
-	struct operation *operation;
 
 	while (*list && may_send) {
-		if (count_under_way(store, (*list)->kind) >= UNDER_WAY_MAX)
+		if (count_under_way(store, kind) >= UNDER_WAY_MAX)
 			return;
-		may_send = send_some(store, list);
+		may_send = send_some(store, kind);
 	}
 	while ((operation = *list)) {
 		DL_DELETE2(*list, operation, ready_prev, ready_next);
@@ -204,6 +188,6 @@ static void send_all(struct store_etcd *store, struct operation **list)
 
 void etcd_batches_send(struct store_etcd *store)
 {
-	send_all(store, &store->ready_withdrawals);
-	send_all(store, &store->ready_places);
+	send_all(store, BATCH_WITHDRAWALS);
+	send_all(store, BATCH_PLACES);
 }

@@ -129,7 +129,7 @@ static void finish(struct operation *operation)
 }
 
 /* NULL: out of memory. */
-static struct operation *create(struct store *base, enum store_operation kind, void *tag,
+static struct operation *create(struct store *base, const struct operation_kind *kind, void *tag,
 				const char *path)
 {
 	char *plain = file_path_plain(path);
@@ -139,7 +139,6 @@ static struct operation *create(struct store *base, enum store_operation kind, v
 	free(plain);
 	if (!operation)
 		return NULL;
-	operation->finish = finish;
 	operation->file = calloc(1, sizeof(*operation->file));
 	if (operation->file) {
 		operation->file->operation = operation;
@@ -294,25 +293,23 @@ static void act(struct transaction_branch *then, const struct file_request *file
 	}
 }
 
-static int send_alter(struct operation *operation)
+static int say_alter(struct operation *operation, struct transaction *transaction)
 {
 	const struct file_request *file = operation->file;
 	const struct store_etcd *store = operation->store;
-	struct transaction transaction;
 
 	if (file->lease != store->lease_id || file->epoch != store->epoch)
 		return -ECONNRESET;
 	if (store->is_keyless)
 		return -EIO; /* as what takes space; a removal, too, might come late */
-	etcd_transaction_init(&transaction);
-	etcd_transaction_require_session(&transaction, store);
+	etcd_transaction_require_session(transaction, store);
 	for (size_t i = 0; i < file->count; i++) {
-		require(&transaction, file, i);
-		act(&transaction.then, file, i);
-		etcd_transaction_range(&transaction.otherwise, &file->keys[i], NULL)->keys_only =
+		require(transaction, file, i);
+		act(&transaction->then, file, i);
+		etcd_transaction_range(&transaction->otherwise, &file->keys[i], NULL)->keys_only =
 			true;
 	}
-	return etcd_operation_call(operation, &transaction);
+	return 0;
 }
 
 /* Why the step cannot be done, with that as the file's key; 0: it can. */
@@ -357,11 +354,14 @@ static void conclude_alter(struct operation *operation, int error, const Etcd__T
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind alter = {STORE_ALTER,	"cannot change the file",
+					    say_alter,		conclude_alter,
+					    .is_outside = true, .finish = finish};
+
 int etcd_alter(struct store *base, struct store_change *change, const struct store_step *steps,
 	       size_t count)
 {
-	struct operation *operation =
-		create(base, STORE_ALTER, change, count > 0 ? steps[0].path : "");
+	struct operation *operation = create(base, &alter, change, count > 0 ? steps[0].path : "");
 	const struct store_etcd *store = store_etcd_from(base);
 	bool done = operation;
 
@@ -374,22 +374,16 @@ int etcd_alter(struct store *base, struct store_change *change, const struct sto
 	}
 	operation->file->lease = store->lease_id;
 	operation->file->epoch = store->epoch;
-	operation->doing = "cannot change the file";
-	operation->send = send_alter;
-	operation->conclude = conclude_alter;
 	start(operation);
 	return 0;
 }
 
 /* read() */
 
-static int send_read(struct operation *operation)
+static int say_read(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
-
-	etcd_transaction_init(&transaction);
-	etcd_transaction_range(&transaction.then, &operation->file->keys[0], NULL);
-	return etcd_operation_call(operation, &transaction);
+	etcd_transaction_range(&transaction->then, &operation->file->keys[0], NULL);
+	return 0;
 }
 
 static struct store_claim claim_of(const Etcd__KeyValue *kv)
@@ -426,9 +420,13 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind read_kind = {STORE_READ,	    "cannot read the file",
+						say_read,	    conclude_read,
+						.is_outside = true, .finish = finish};
+
 int etcd_read_file(struct store *base, struct store_read *read, const char *path)
 {
-	struct operation *operation = create(base, STORE_READ, read, path);
+	struct operation *operation = create(base, &read_kind, read, path);
 
 	if (!operation)
 		return -ENOMEM;
@@ -438,31 +436,23 @@ int etcd_read_file(struct store *base, struct store_read *read, const char *path
 		etcd_operation_free(operation);
 		return -ENOMEM;
 	}
-	operation->doing = "cannot read the file";
-	operation->send = send_read;
-	operation->conclude = conclude_read;
 	start(operation);
 	return 0;
 }
 
 /* files() */
 
-static int send_files(struct operation *operation)
+static int say_files(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
+	struct etcd_key *end = &operation->said[0];
 	Etcd__RangeRequest *page;
-	struct etcd_key end;
-	int error;
 
-	if (!etcd_key_end(&end, &operation->queue))
+	if (!etcd_key_end(end, &operation->queue))
 		return -ENOMEM;
-	etcd_transaction_init(&transaction);
-	page = etcd_transaction_range(&transaction.then, &operation->next_page, &end);
+	page = etcd_transaction_range(&transaction->then, &operation->next_page, end);
 	page->keys_only = true;
 	page->limit = PAGE_KEYS;
-	error = etcd_operation_call(operation, &transaction);
-	free(end.bytes);
-	return error;
+	return 0;
 }
 
 /* Whether what follows the directory in the key can be the name of a file: no path has two slashes,
@@ -522,6 +512,10 @@ static void conclude_files(struct operation *operation, int error, const Etcd__T
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind files_kind = {STORE_FILES,	     "cannot list the files of",
+						 say_files,	     conclude_files,
+						 .is_outside = true, .finish = finish};
+
 int etcd_files(struct store *base, struct store_files *files, const char *directory)
 {
 	struct store_etcd *store = store_etcd_from(base);
@@ -529,24 +523,16 @@ int etcd_files(struct store *base, struct store_files *files, const char *direct
 	size_t alterations = 0;
 
 	DL_FOREACH (store->others, other)
-		alterations += other->kind == STORE_ALTER;
-	operation = create(base, STORE_FILES, files, directory);
-	if (operation)
-		operation->names = calloc(1, sizeof(*operation->names));
-	if (!operation || !operation->names || !may_wait(operation, alterations) ||
-	    !etcd_key_of_queue(&operation->queue, store->root, directory) ||
-	    !etcd_key_of_queue(&operation->next_page, store->root, directory)) {
+		alterations += other->kind == &alter;
+	operation = create(base, &files_kind, files, directory);
+	if (!operation || !etcd_names_begin(operation) || !may_wait(operation, alterations) ||
+	    !etcd_key_of_queue(&operation->queue, store->root, directory)) {
 		if (operation)
 			etcd_operation_free(operation);
 		return -ENOMEM;
 	}
-	/* An empty key would be refused: the first one is a NUL. */
-	operation->next_page.count += operation->next_page.count == 0;
-	operation->doing = "cannot list the files of";
-	operation->send = send_files;
-	operation->conclude = conclude_files;
 	DL_FOREACH (store->others, other) {
-		if (other->kind == STORE_ALTER)
+		if (other->kind == &alter)
 			wait_for(operation, other);
 	}
 	start(operation);

@@ -16,7 +16,10 @@ enum { PAGE_KEYS = 1000 };
 
 #define RESERVED ".dlockfs"
 
-static struct operation *create(struct store *base, enum store_operation kind, void *tag,
+enum { DATA, END }; /* the keys that are said */
+
+/* About a claim: NULL out of memory. */
+static struct operation *create(struct store *base, const struct operation_kind *kind, void *tag,
 				const char *path, const char *name)
 {
 	struct store_etcd *store = store_etcd_from(base);
@@ -24,27 +27,20 @@ static struct operation *create(struct store *base, enum store_operation kind, v
 
 	if (!operation)
 		return NULL;
-	operation->doing = "cannot look at";
 	errno = 0;
-	if (name)
-		operation->claim = etcd_key_of_claim(store->root, path, name);
-	if (!name || operation->claim.key.bytes || errno != ENOMEM)
+	operation->claim = etcd_key_of_claim(store->root, path, name);
+	if (operation->claim.key.bytes || errno != ENOMEM)
 		return operation;
 	etcd_operation_free(operation);
 	return NULL;
 }
 
-/* No claim has such a name. */
-static int send_nothing(struct operation *operation)
-{
-	return -ENOENT;
-}
-
-static void start_about_claim(struct operation *operation)
+/* Up to where the keys of the claim are. Returns 0; -ENOENT: no claim has such a name; -ENOMEM. */
+static int make_end(struct operation *operation)
 {
 	if (!operation->claim.key.bytes)
-		operation->send = send_nothing;
-	etcd_operation_start(operation, false);
+		return -ENOENT;
+	return etcd_key_end_of_claim(&operation->said[END], &operation->claim.key) ? 0 : -ENOMEM;
 }
 
 /* look() */
@@ -77,28 +73,21 @@ static bool add_names(const struct operation *operation, const Etcd__RangeRespon
 	return true;
 }
 
-static int send_look(struct operation *operation)
+static int say_look(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
-	struct etcd_key ends[2] = {0};
-	int error = -ENOMEM;
+	Etcd__RangeRequest *page;
 
-	etcd_transaction_init(&transaction);
-	if (etcd_queue_keys(operation, ends)) {
-		if (*operation->path == '\0') {
-			Etcd__RangeRequest *page = etcd_transaction_range(
-				&transaction.then, &operation->next_page, &ends[0]);
-
-			page->keys_only = true;
-			page->limit = PAGE_KEYS;
-		} else {
-			etcd_queue_range(&transaction.then, operation, ends);
-		}
-		error = etcd_operation_call(operation, &transaction);
+	if (!etcd_queue_keys(operation, operation->said))
+		return -ENOMEM;
+	if (*operation->path != '\0') {
+		etcd_queue_range(&transaction->then, operation, operation->said);
+		return 0;
 	}
-	free(ends[0].bytes);
-	free(ends[1].bytes);
-	return error;
+	page = etcd_transaction_range(&transaction->then, &operation->next_page,
+				      &operation->said[0]);
+	page->keys_only = true;
+	page->limit = PAGE_KEYS;
+	return 0;
 }
 
 /* The next page begins behind all keys below the last name. Returns 0, -ENOMEM or -EIO. */
@@ -149,42 +138,35 @@ static void conclude_look(struct operation *operation, int error, const Etcd__Tx
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind look_kind = {STORE_LOOK,	    "cannot look at",
+						say_look,	    conclude_look,
+						.is_outside = true, .finish = etcd_names_free};
+
 int etcd_look(struct store *base, struct store_look *look, const char *path)
 {
-	struct operation *operation = create(base, STORE_LOOK, look, path, NULL);
+	struct operation *operation =
+		etcd_operation_create(store_etcd_from(base), &look_kind, look, path, NULL);
 
 	if (!operation)
 		return -ENOMEM;
-	operation->finish = etcd_names_free;
-	operation->names = calloc(1, sizeof(*operation->names));
-	if (!operation->names ||
-	    !etcd_key_of_queue(&operation->next_page, operation->store->root, path)) {
+	if (!etcd_names_begin(operation)) {
 		etcd_operation_free(operation);
 		return -ENOMEM;
 	}
-	/* An empty key would be refused: the first one is a NUL. */
-	operation->next_page.count += operation->next_page.count == 0;
-	operation->send = send_look;
-	operation->conclude = conclude_look;
 	etcd_operation_start(operation, false);
 	return 0;
 }
 
 /* read() */
 
-static int send_read(struct operation *operation)
+static int say_read(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
-	struct etcd_key end = {0};
-	int error = -ENOMEM;
+	bool has_more = operation->claim.is_ours || operation->marked;
+	int error = make_end(operation);
 
-	etcd_transaction_init(&transaction);
-	if (etcd_key_end_of_claim(&end, &operation->claim.key)) {
-		etcd_transaction_range(&transaction.then, &operation->claim.key,
-				       operation->claim.is_ours || operation->marked ? &end : NULL);
-		error = etcd_operation_call(operation, &transaction);
-	}
-	free(end.bytes);
+	if (!error)
+		etcd_transaction_range(&transaction->then, &operation->claim.key,
+				       has_more ? &operation->said[END] : NULL);
 	return error;
 }
 
@@ -249,6 +231,9 @@ static bool look_for_marker(struct operation *operation, const char *claim)
 						     operation->path, &parts);
 }
 
+static const struct operation_kind read_kind = {STORE_READ, "cannot look at", say_read,
+						conclude_read, .is_outside = true};
+
 int etcd_read(struct store *base, struct store_read *read, const char *path, const char *name)
 {
 	struct operation *operation;
@@ -256,39 +241,31 @@ int etcd_read(struct store *base, struct store_read *read, const char *path, con
 
 	if (!name)
 		return etcd_read_file(base, read, path);
-	operation = create(base, STORE_READ, read, path, name);
+	operation = create(base, &read_kind, read, path, name);
 	if (!operation)
 		return -ENOMEM;
 	if (claim_marker_parse(name, marked) && !look_for_marker(operation, marked)) {
 		etcd_operation_free(operation);
 		return -ENOMEM;
 	}
-	operation->send = send_read;
-	operation->conclude = conclude_read;
-	start_about_claim(operation);
+	etcd_operation_start(operation, false);
 	return 0;
 }
 
 /* write(): the data go with the claim, so they get its lease, which is read first. */
 
-static int send_write(struct operation *operation)
+static int say_write(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
-	struct etcd_key data = {0}, end = {0};
-	int error = -ENOMEM;
+	struct etcd_key *said = operation->said;
+	int error = make_end(operation);
 
-	etcd_transaction_init(&transaction);
-	if (etcd_key_of_data(&data, &operation->claim.key) &&
-	    etcd_key_end_of_claim(&end, &operation->claim.key)) {
-		if (operation->lease == 0)
-			etcd_transaction_range(&transaction.then, &operation->claim.key, &end);
-		else
-			etcd_change(&transaction, &operation->claim, &data, &end, operation->text,
-				    operation->version, operation->lease);
-		error = etcd_operation_call(operation, &transaction);
-	}
-	free(data.bytes);
-	free(end.bytes);
+	if (!error && operation->lease == 0)
+		etcd_transaction_range(&transaction->then, &operation->claim.key, &said[END]);
+	else if (!error && !etcd_key_of_data(&said[DATA], &operation->claim.key))
+		error = -ENOMEM;
+	else if (!error)
+		etcd_change(transaction, &operation->claim, &said[DATA], &said[END],
+			    operation->text, operation->version, operation->lease);
 	return error;
 }
 
@@ -323,10 +300,16 @@ static void conclude_refused(struct operation *operation, int error,
 	etcd_operation_end(operation, error ? error : -EACCES);
 }
 
+static const struct operation_kind write_kind = {STORE_WRITE, "cannot change a claim of", say_write,
+						 conclude_write, .is_outside = true};
+
+static const struct operation_kind refused_write = {STORE_WRITE, "cannot change a claim of",
+						    say_read, conclude_refused, .is_outside = true};
+
 int etcd_write(struct store *base, struct store_change *change, const char *path, const char *name,
 	       const char *text, uint32_t version)
 {
-	struct operation *operation = create(base, STORE_WRITE, change, path, name);
+	struct operation *operation = create(base, &write_kind, change, path, name);
 
 	if (operation)
 		operation->text = strdup(text);
@@ -336,31 +319,25 @@ int etcd_write(struct store *base, struct store_change *change, const char *path
 		return -ENOMEM;
 	}
 	operation->version = version;
-	operation->doing = "cannot change a claim of";
-	operation->send = operation->claim.is_ours ? send_write : send_read;
-	operation->conclude = operation->claim.is_ours ? conclude_write : conclude_refused;
-	start_about_claim(operation);
+	if (!operation->claim.is_ours)
+		operation->kind = &refused_write;
+	etcd_operation_start(operation, false);
 	return 0;
 }
 
 /* remove() */
 
-static int send_remove(struct operation *operation)
+static int say_remove(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
-	struct etcd_key end = {0};
-	int error = -ENOMEM;
+	const struct etcd_named *claim = &operation->claim;
+	int error = make_end(operation);
 
-	etcd_transaction_init(&transaction);
-	if (etcd_key_end_of_claim(&end, &operation->claim.key)) {
-		etcd_transaction_require_created(&transaction, &operation->claim.key,
-						 operation->claim.order);
-		etcd_transaction_delete(&transaction.then, &operation->claim.key,
-					operation->claim.is_ours ? &end : NULL);
-		error = etcd_operation_call(operation, &transaction);
-	}
-	free(end.bytes);
-	return error;
+	if (error)
+		return error;
+	etcd_transaction_require_created(transaction, &claim->key, claim->order);
+	etcd_transaction_delete(&transaction->then, &claim->key,
+				claim->is_ours ? &operation->said[END] : NULL);
+	return 0;
 }
 
 static void conclude_remove(struct operation *operation, int error, const Etcd__TxnResponse *answer)
@@ -373,6 +350,9 @@ static void conclude_remove(struct operation *operation, int error, const Etcd__
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind remove_kind = {STORE_REMOVE, "cannot take away a claim of",
+						  say_remove, conclude_remove, .is_outside = true};
+
 int etcd_remove(struct store *base, struct store_change *change, const char *path, const char *name,
 		uint64_t session)
 {
@@ -380,12 +360,9 @@ int etcd_remove(struct store *base, struct store_change *change, const char *pat
 
 	if (session == (uint64_t)base->ops->session(base))
 		return -EPERM;
-	operation = create(base, STORE_REMOVE, change, path, name);
+	operation = create(base, &remove_kind, change, path, name);
 	if (!operation)
 		return -ENOMEM;
-	operation->doing = "cannot take away a claim of";
-	operation->send = send_remove;
-	operation->conclude = conclude_remove;
-	start_about_claim(operation);
+	etcd_operation_start(operation, false);
 	return 0;
 }

@@ -32,6 +32,17 @@ bool etcd_names_add(struct names *names, const char *name, size_t bytes)
 	return names->list[names->count] && ++names->count;
 }
 
+bool etcd_names_begin(struct operation *operation)
+{
+	operation->names = calloc(1, sizeof(*operation->names));
+	if (!operation->names ||
+	    !etcd_key_of_queue(&operation->next_page, operation->store->root, operation->path))
+		return false;
+	/* An empty key would be refused: the first one is a NUL. */
+	operation->next_page.count += operation->next_page.count == 0;
+	return true;
+}
+
 /* Keys come in their order, byte by byte. */
 static bool is_behind(const char *key, size_t bytes, const struct etcd_key *other)
 {

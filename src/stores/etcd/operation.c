@@ -16,26 +16,23 @@
 #include "base/log.h"
 #include "stores/etcd/transaction.h"
 
-/* Whether the operation is asked from outside of the engine. */
-static bool is_outside(const struct operation *operation)
-{
-	return operation->kind == STORE_LOOK || operation->kind == STORE_READ ||
-	       operation->kind == STORE_WRITE || operation->kind == STORE_REMOVE ||
-	       operation->kind == STORE_FILES || operation->kind == STORE_ALTER;
-}
-
 void etcd_operation_forget_said(struct operation *operation)
 {
 	for (size_t i = 0; i < OPERATION_KEYS; i++) {
 		free(operation->said[i].bytes);
 		operation->said[i].bytes = NULL;
 	}
+	for (size_t i = 0; i < operation->count; i++) {
+		free(operation->proved[i].data.bytes);
+		free(operation->proved[i].end.bytes);
+		operation->proved[i].data.bytes = operation->proved[i].end.bytes = NULL;
+	}
 }
 
 void etcd_operation_free(struct operation *operation)
 {
-	if (operation->finish)
-		operation->finish(operation);
+	if (operation->kind->finish)
+		operation->kind->finish(operation);
 	free(operation->path);
 	free(operation->name);
 	free(operation->text);
@@ -45,8 +42,8 @@ void etcd_operation_free(struct operation *operation)
 	free(operation->markers.bytes);
 	free(operation->next_page.bytes);
 	etcd_operation_forget_said(operation);
-	for (size_t i = 0; operation->proved && i < operation->count; i++)
-		free(operation->proved[i].key.bytes);
+	for (size_t i = 0; i < operation->count; i++)
+		free(operation->proved[i].claim.key.bytes);
 	free(operation->proved);
 	free(operation->proofs);
 	free(operation);
@@ -58,23 +55,38 @@ static bool copy(char **ret, const char *text)
 	return !text || *ret;
 }
 
-struct operation *etcd_operation_create(struct store_etcd *store, enum store_operation kind,
+struct operation *etcd_operation_create(struct store_etcd *store, const struct operation_kind *kind,
 					void *tag, const char *path, const char *name)
 {
 	struct operation *operation = calloc(1, sizeof(*operation));
-	bool done = false;
 
 	if (operation) {
 		operation->store = store;
 		operation->kind = kind;
 		operation->tag = tag;
 		operation->began_us = histogram_now_us();
-		done = copy(&operation->path, path) && copy(&operation->name, name);
-	}
-	if (done)
-		return operation;
-	if (operation)
+		if (copy(&operation->path, path) && copy(&operation->name, name))
+			return operation;
 		etcd_operation_free(operation);
+	}
+	if (!kind->is_outside)
+		etcd_store_starve(store);
+	return NULL;
+}
+
+struct operation *etcd_operation_create_about(struct store_etcd *store,
+					      const struct operation_kind *kind, void *tag,
+					      const char *path, const char *name, const char *text)
+{
+	struct operation *operation = etcd_operation_create(store, kind, tag, path, name);
+
+	if (!operation)
+		return NULL;
+	operation->claim = etcd_key_of_claim(store->root, path, name);
+	if (operation->claim.key.bytes && copy(&operation->text, text))
+		return operation;
+	etcd_operation_free(operation);
+	etcd_store_starve(store);
 	return NULL;
 }
 
@@ -103,19 +115,69 @@ void etcd_operation_fail(struct operation *operation, int error)
 	etcd_store_wake(operation->store);
 }
 
+static void on_answer(void *context, int status, const char *text, const void *bytes, size_t count)
+{
+	struct operation *operation = context;
+	struct store_etcd *store = operation->store;
+	Etcd__TxnResponse *answer = NULL;
+	int error;
+
+	operation->call = NULL;
+	error = etcd_error(store, status, text, operation->kind->doing, operation->path);
+	if (!error)
+		error = etcd_answer_read(store, operation->sent_ms, bytes, count, &answer);
+	operation->kind->conclude(operation, error, answer);
+	etcd__txn_response__free_unpacked(answer, NULL);
+}
+
+/* Sends it with a transaction of its own. Returns 0, or what else is the answer. */
+static int send_alone(struct operation *operation)
+{
+	struct transaction transaction;
+	int error;
+
+	etcd_transaction_init(&transaction);
+	error = operation->kind->say(operation, &transaction);
+	if (!error) {
+		operation->sent_ms = clock_now_ms();
+		operation->call = etcd_transaction_send(&transaction, operation->store->grpc, 0,
+							on_answer, operation);
+	}
+	etcd_operation_forget_said(operation);
+	return error || operation->call ? error : -ENOMEM;
+}
+
+void etcd_operation_wait_for_others(struct operation *operation)
+{
+	struct operation **ready = &operation->store->ready[operation->kind->batch];
+
+	DL_APPEND2(*ready, operation, ready_prev, ready_next);
+	etcd_store_wake(operation->store);
+}
+
+/* What the engine asks, and what is about files, goes out in the session only. */
+static bool may_send(const struct operation *operation)
+{
+	const struct store_etcd *store = operation->store;
+
+	return etcd_session_is_open(store) ||
+	       (operation->kind->is_outside && !operation->file && grpc_is_connected(store->grpc));
+}
+
 static void send_first(struct operation *operation)
 {
-	struct store_etcd *store = operation->store;
 	int error = -ECONNRESET;
 
-	/* What the engine asks, and what is about files, goes out in the session only. */
-	if (grpc_is_connected(store->grpc) &&
-	    ((is_outside(operation) && !operation->file) || store->step == SESSION_CONNECTED))
-		error = operation->send(operation);
+	if (may_send(operation) && operation->kind->batch != BATCH_NONE) {
+		etcd_operation_wait_for_others(operation);
+		return;
+	}
+	if (may_send(operation))
+		error = send_alone(operation);
 	if (error)
 		etcd_operation_fail(operation, error == -ENOMEM ? -ECONNRESET : error);
 	else
-		etcd_store_wake(store);
+		etcd_store_wake(operation->store);
 }
 
 void etcd_operation_send_again(struct operation *operation)
@@ -288,7 +350,7 @@ void etcd_operation_end(struct operation *operation, int error)
 	struct lane *lane = operation->lane;
 
 	if (store->statistics)
-		store_statistics_count(store->statistics, operation->kind,
+		store_statistics_count(store->statistics, operation->kind->counts_as,
 				       histogram_now_us() - operation->began_us, error);
 	if (!lane) {
 		DL_DELETE(store->others, operation);
@@ -350,30 +412,6 @@ int etcd_answer_read(struct store_etcd *store, int64_t sent_ms, const void *byte
 	return 0;
 }
 
-static void on_answer(void *context, int status, const char *text, const void *bytes, size_t count)
-{
-	struct operation *operation = context;
-	struct store_etcd *store = operation->store;
-	Etcd__TxnResponse *answer = NULL;
-	int error;
-
-	operation->call = NULL;
-	error = etcd_error(store, status, text, operation->doing, operation->path);
-	if (!error)
-		error = etcd_answer_read(store, operation->sent_ms, bytes, count, &answer);
-	operation->conclude(operation, error, answer);
-	if (answer)
-		etcd__txn_response__free_unpacked(answer, NULL);
-}
-
-int etcd_operation_call(struct operation *operation, struct transaction *transaction)
-{
-	operation->sent_ms = clock_now_ms();
-	operation->call =
-		etcd_transaction_send(transaction, operation->store->grpc, 0, on_answer, operation);
-	return operation->call ? 0 : -ENOMEM;
-}
-
 static void forget_failure(struct operation *operation)
 {
 	if (operation->is_failed)
@@ -387,7 +425,7 @@ void etcd_operations_conclude_failed(struct store_etcd *store)
 
 	while ((operation = store->failed)) {
 		forget_failure(operation);
-		operation->conclude(operation, operation->failure, NULL);
+		operation->kind->conclude(operation, operation->failure, NULL);
 	}
 }
 
@@ -412,12 +450,12 @@ void etcd_operations_drop(struct store_etcd *store)
 		free_lane(store, lane);
 	}
 	DL_FOREACH_SAFE (store->others, operation, next) {
-		if (operation->kind == STORE_ALTER && operation->call) {
+		if (operation->kind->counts_as == STORE_ALTER && operation->call) {
 			grpc_cancel(operation->call);
 			operation->call = NULL;
 			etcd_operation_fail(operation, -ECONNRESET);
 		}
-		if (is_outside(operation))
+		if (operation->kind->is_outside)
 			continue;
 		DL_DELETE(store->others, operation);
 		drop(operation);

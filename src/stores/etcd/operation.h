@@ -62,39 +62,56 @@ struct watch;
 
 enum { OPERATION_KEYS = 8 };
 
+struct operation;
+
+/* Which of them share a transaction (batch.c). */
+enum operation_batch { BATCH_NONE, BATCH_WITHDRAWALS, BATCH_PLACES, BATCHES };
+
+/* What is asked, one constant for each call. */
+struct operation_kind {
+	enum store_operation counts_as;
+	const char *doing; /* "cannot place", for the log */
+	/* Adds the operation to a transaction, which has no other one if the operation is `alone`.
+	 * Keys and texts have to last until the transaction is sent: `said` is for keys. Returns 0;
+	 * -ENOMEM; or what else is the answer without a request. */
+	int (*say)(struct operation *operation, struct transaction *transaction);
+	/* Delivers the event. The answer is there if error is 0. Frees the operation, or sends it
+	 * again. */
+	void (*conclude)(struct operation *operation, int error, const Etcd__TxnResponse *answer);
+	void (*finish)(struct operation *operation); /* frees what it has besides; or NULL */
+	enum operation_batch batch;
+	/* Asked from outside of the engine: when the session is over the operation goes on; an
+	 * alteration is answered then. */
+	bool is_outside;
+};
+
+/* A claim that is to stand, with the keys that are said of it. */
+struct proved {
+	struct etcd_named claim;
+	struct etcd_key data, end;
+};
+
 struct operation {
 	struct operation *prev, *next; /* in its lane, or in the store's list of others */
 	struct operation *failed_prev, *failed_next;
 	struct operation *ready_prev, *ready_next;
 	struct store_etcd *store;
 	struct lane *lane; /* NULL: it is in none */
-	enum store_operation kind;
+	const struct operation_kind *kind;
 	void *tag;
 	struct grpc_call *call;
-	int64_t sent_ms; /* 0: not yet; of clock_now_ms() */
+	int64_t sent_ms; /* of clock_now_ms() */
 	int64_t began_us;
-	bool is_failed; /* it is in the store's list of those */
-	int failure;	/* what it is to be answered then */
-	/* Makes the request by etcd_operation_call(), or returns -ENOMEM, or what else is the
-	 * answer without a request. */
-	int (*send)(struct operation *operation);
-	/* For an operation that is sent by batch.c: adds it to a transaction, which has no other
-	 * one if the operation is `alone`. Keys and texts have to last as long as the operation.
-	 * Returns 0 or -ENOMEM. */
-	int (*say)(struct operation *operation, struct transaction *transaction);
-	bool alone;  /* it is to have a transaction of its own */
-	size_t step; /* its first one in the transaction */
-	/* Delivers the event. The answer is there if error is 0. Frees the operation, or sends it
-	 * again. */
-	void (*conclude)(struct operation *operation, int error, const Etcd__TxnResponse *answer);
-	const char *doing; /* "cannot place", for the log */
-
+	bool is_failed;	   /* it is in the store's list of those */
+	int failure;	   /* what it is to be answered then */
+	bool alone;	   /* it is to have a transaction of its own */
+	size_t step;	   /* its first one in the transaction */
 	char *path, *name; /* of the lock, and of the claim */
 	char *text;	   /* to be written */
 	char *value;	   /* of the key, with the text */
 	struct etcd_named claim;
 	struct etcd_key queue, markers; /* what the keys of all claims and markers begin with */
-	struct etcd_key said[OPERATION_KEYS]; /* other keys in its request, of say() */
+	struct etcd_key said[OPERATION_KEYS]; /* other keys in its request */
 	uint32_t version;
 	bool list;		 /* place(): with the queue; list(): attend */
 	bool marked;		 /* withdraw(): with the marker */
@@ -105,11 +122,10 @@ struct operation {
 	/* look() */
 	struct etcd_key next_page;
 	struct names *names;
-	void (*finish)(struct operation *operation); /* frees what it has besides; or NULL */
 	struct file_request *file; /* it is about files, asked from outside in this session */
 	/* prove() */
 	struct store_proof *proofs; /* of one block */
-	struct etcd_named *proved;
+	struct proved *proved;
 	size_t count;
 };
 
@@ -190,14 +206,14 @@ struct store_etcd {
 	int64_t space_ms;	  /* or then; INT64_MAX: there was no connection yet */
 
 	/* Operations */
-	struct lane *lanes;	  /* by path */
-	struct slots *slots;	  /* by path */
-	struct file_turn *turns;  /* by path */
-	uint64_t claims_session;  /* of the ids of the claims that were placed last */
-	struct operation *others; /* which are in no lane */
-	struct operation *failed; /* to be answered by the next dispatch() */
-	struct operation *ready_withdrawals, *ready_places; /* to be sent by it */
-	struct batch *batches;				    /* which are under way */
+	struct lane *lanes;		  /* by path */
+	struct slots *slots;		  /* by path */
+	struct file_turn *turns;	  /* by path */
+	uint64_t claims_session;	  /* of the ids of the claims that were placed last */
+	struct operation *others;	  /* which are in no lane */
+	struct operation *failed;	  /* to be answered by the next dispatch() */
+	struct operation *ready[BATCHES]; /* to be sent by it */
+	struct batch *batches;		  /* which are under way */
 	struct log_limit refusals;
 	bool is_awake;	       /* `wake` is written to */
 	bool told_unreachable; /* the log says that there is no connection */
@@ -240,26 +256,22 @@ static inline void etcd_note_seen(struct store_etcd *store, const Etcd__Header *
 		store->seen = header->revision;
 }
 
-/* Makes an operation. `conclude` is called once for it by dispatch(), unless the session is lost
- * before that. NULL: out of memory; operations of the engine then give the session up, as there is
- * no other answer that needs no memory. */
-struct operation *etcd_operation_create(struct store_etcd *store, enum store_operation kind,
+/* Makes an operation. conclude() is called once for it by dispatch(), unless the session is lost
+ * before that. NULL: out of memory; an operation of the engine then gives the session up, as there
+ * is no other answer that needs no memory. */
+struct operation *etcd_operation_create(struct store_etcd *store, const struct operation_kind *kind,
 					void *tag, const char *path, const char *name);
 
-/* The same for one about the claim `name`. Out of memory, the session is given up, and NULL
- * returned. */
-struct operation *etcd_operation_create_about(struct store_etcd *store, enum store_operation kind,
-					      void *tag, const char *path, const char *name,
-					      const char *text);
+/* Makes an operation of the engine about the claim `name`, likewise. */
+struct operation *etcd_operation_create_about(struct store_etcd *store,
+					      const struct operation_kind *kind, void *tag,
+					      const char *path, const char *name, const char *text);
 
 /* Sends the operation, behind those of its lock if it is to be in a lane. */
 void etcd_operation_start(struct operation *operation, bool in_lane);
 
 /* Has it wait, in no lane, for etcd_operation_send_again(). */
 void etcd_operation_hold(struct operation *operation);
-
-/* Sends the request of an operation. Returns 0 or -ENOMEM. */
-int etcd_operation_call(struct operation *operation, struct transaction *transaction);
 
 /* Makes the request once more, for example with what the answer to the first one told. */
 void etcd_operation_send_again(struct operation *operation);
@@ -274,6 +286,9 @@ int etcd_answer_read(struct store_etcd *store, int64_t sent_ms, const void *byte
 
 /* Answers it with that by the next dispatch(). */
 void etcd_operation_fail(struct operation *operation, int error);
+
+/* The operation goes out with others of its kind, by etcd_batches_send(). */
+void etcd_operation_wait_for_others(struct operation *operation);
 
 /* Frees the keys of say(). */
 void etcd_operation_forget_said(struct operation *operation);
@@ -318,9 +333,7 @@ bool etcd_queue_has_gone(struct store_etcd *store, const char *path, const char 
 
 /* batch.c */
 
-/* The send() of an operation that has a say(): it goes out by etcd_batches_send(). Returns 0. */
-int etcd_batches_add(struct operation *operation);
-/* Sends them, at the end of a turn of the loop. */
+/* Sends what is ready, at the end of a turn of the loop. */
 void etcd_batches_send(struct store_etcd *store);
 /* Without an event. Their operations are to be dropped then. */
 void etcd_batches_drop(struct store_etcd *store);
@@ -449,6 +462,10 @@ struct names {
 	char **list;
 	size_t count, room;
 };
+
+/* The operation's names are those below its path: the first page of keys begins there. Returns
+ * false when out of memory. */
+bool etcd_names_begin(struct operation *operation);
 
 /* Adds one, unless it is the last one there. Returns false when out of memory. */
 bool etcd_names_add(struct names *names, const char *name, size_t bytes);

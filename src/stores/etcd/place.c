@@ -147,22 +147,16 @@ static void fail_place(struct operation *operation, int error)
 /* A claim whose place is refused may stand nevertheless: a server that finds no space left when it
  * has carried a transaction out answers that (quotaApplierV3.Txn of etcd 3.4 to 3.7), and an answer
  * may be too long. It is decided by then, so what has this value now is taken away. */
-static int send_undo(struct operation *operation)
+static int say_undo(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
-	struct etcd_key data = {0};
-	int error = -ENOMEM;
+	struct etcd_key *data = &operation->said[DATA];
 
-	etcd_transaction_init(&transaction);
-	if (etcd_key_of_data(&data, &operation->claim.key)) {
-		etcd_transaction_require_value(&transaction, &operation->claim.key,
-					       operation->value);
-		etcd_transaction_delete(&transaction.then, &data, NULL);
-		etcd_transaction_delete(&transaction.then, &operation->claim.key, NULL);
-		error = etcd_operation_call(operation, &transaction);
-	}
-	free(data.bytes);
-	return error;
+	if (!etcd_key_of_data(data, &operation->claim.key))
+		return -ENOMEM;
+	etcd_transaction_require_value(transaction, &operation->claim.key, operation->value);
+	etcd_transaction_delete(&transaction->then, data, NULL);
+	etcd_transaction_delete(&transaction->then, &operation->claim.key, NULL);
+	return 0;
 }
 
 static void conclude_undo(struct operation *operation, int error, const Etcd__TxnResponse *answer)
@@ -170,12 +164,8 @@ static void conclude_undo(struct operation *operation, int error, const Etcd__Tx
 	fail_place(operation, error ? error : -EIO);
 }
 
-static void undo_place(struct operation *operation)
-{
-	operation->send = send_undo;
-	operation->conclude = conclude_undo;
-	etcd_operation_send_again(operation);
-}
+static const struct operation_kind undo = {STORE_PLACE, "cannot place a claim of", say_undo,
+					   conclude_undo, .batch = BATCH_NONE};
 
 static void conclude_place(struct operation *operation, int error, const Etcd__TxnResponse *answer)
 {
@@ -194,10 +184,12 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 		}
 	}
 	if (error) {
-		if (error == -EIO)
-			undo_place(operation);
-		else
+		if (error != -EIO) {
 			fail_place(operation, error);
+			return;
+		}
+		operation->kind = &undo;
+		etcd_operation_send_again(operation);
 		return;
 	}
 	revision = answer->header->revision;
@@ -222,29 +214,27 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 	etcd_operation_end(operation, 0);
 }
 
+static const struct operation_kind place = {STORE_PLACE, "cannot place a claim of", say_place,
+					    conclude_place, .batch = BATCH_PLACES};
+
 void etcd_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
 		const char *text, bool list, void *attention)
 {
 	struct store_etcd *store = store_etcd_from(base);
-	struct operation *operation = etcd_operation_create(store, STORE_PLACE, tag, path, NULL);
+	struct operation *operation = etcd_operation_create(store, &place, tag, path, NULL);
 
-	if (operation) {
-		operation->parts = *name;
-		operation->parts.slot = 0;
-		operation->text = strdup(text);
-	}
-	if (!operation || !operation->text) {
-		if (operation)
-			etcd_operation_free(operation);
+	if (!operation)
+		return;
+	operation->text = strdup(text);
+	if (!operation->text) {
+		etcd_operation_free(operation);
 		etcd_store_starve(store);
 		return;
 	}
+	operation->parts = *name;
+	operation->parts.slot = 0;
 	store->claims_session = name->id.session;
 	operation->list = list;
 	operation->attention = attention;
-	operation->doing = "cannot place a claim of";
-	operation->say = say_place;
-	operation->send = etcd_batches_add;
-	operation->conclude = conclude_place;
 	etcd_operation_start(operation, true);
 }

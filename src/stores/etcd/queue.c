@@ -174,20 +174,12 @@ void etcd_queue_free(struct queue *queue)
 
 /* list() */
 
-static int send_list(struct operation *operation)
+static int say_list(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
-	struct etcd_key ends[2] = {0};
-	int error = -ENOMEM;
-
-	etcd_transaction_init(&transaction);
-	if (etcd_queue_keys(operation, ends)) {
-		etcd_queue_range(&transaction.then, operation, ends);
-		error = etcd_operation_call(operation, &transaction);
-	}
-	free(ends[0].bytes);
-	free(ends[1].bytes);
-	return error;
+	if (!etcd_queue_keys(operation, operation->said))
+		return -ENOMEM;
+	etcd_queue_range(&transaction->then, operation, operation->said);
+	return 0;
 }
 
 static void conclude_list(struct operation *operation, int error, const Etcd__TxnResponse *answer)
@@ -211,18 +203,16 @@ static void conclude_list(struct operation *operation, int error, const Etcd__Tx
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind list = {STORE_LIST, "cannot list", say_list, conclude_list,
+					   .batch = BATCH_NONE};
+
 void etcd_list(struct store *base, void *tag, const char *path, bool sync, bool attend)
 {
-	struct store_etcd *store = store_etcd_from(base);
-	struct operation *operation = etcd_operation_create(store, STORE_LIST, tag, path, NULL);
+	struct operation *operation =
+		etcd_operation_create(store_etcd_from(base), &list, tag, path, NULL);
 
-	if (!operation) {
-		etcd_store_starve(store);
+	if (!operation)
 		return;
-	}
 	operation->list = attend;
-	operation->doing = "cannot list";
-	operation->send = send_list;
-	operation->conclude = conclude_list;
 	etcd_operation_start(operation, true);
 }

@@ -349,21 +349,16 @@ static bool set_up(struct watch *watch)
 
 /* Reading */
 
-static int send_read(struct operation *operation)
+static int say_read(struct operation *operation, struct transaction *transaction)
 {
 	const struct watch *watch = operation->tag;
-	struct transaction transaction;
-	struct etcd_key range_end = {0};
-	int error = -ENOMEM;
+	struct etcd_key *end = &operation->said[0];
 
-	etcd_transaction_init(&transaction);
-	if (etcd_key_end_of_claim(&range_end, &watch->claim.key)) {
-		etcd_transaction_range(&transaction.then, &watch->claim.key,
-				       watch->claim.is_ours ? &range_end : NULL);
-		error = etcd_operation_call(operation, &transaction);
-	}
-	free(range_end.bytes);
-	return error;
+	if (!etcd_key_end_of_claim(end, &watch->claim.key))
+		return -ENOMEM;
+	etcd_transaction_range(&transaction->then, &watch->claim.key,
+			       watch->claim.is_ours ? end : NULL);
+	return 0;
 }
 
 /* What was read begins the watch, or ends it. */
@@ -421,23 +416,21 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 	read_lost(store);
 }
 
+static const struct operation_kind read_kind = {STORE_WATCH, "cannot watch a claim of", say_read,
+						conclude_read, .batch = BATCH_NONE};
+
 /* Reads as many of those that are lost as may be read at a time. */
 static void read_lost(struct store_etcd *store)
 {
 	while (store->lost && etcd_session_is_open(store) && store->watches_read < READS_MAX) {
 		struct watch *watch = store->lost;
 		struct operation *operation =
-			etcd_operation_create(store, STORE_WATCH, watch, watch->path, NULL);
+			etcd_operation_create(store, &read_kind, watch, watch->path, NULL);
 
-		if (!operation) {
-			etcd_store_starve(store);
+		if (!operation)
 			return;
-		}
 		DL_DELETE(store->lost, watch);
 		DL_APPEND(store->read, watch);
-		operation->doing = "cannot watch a claim of";
-		operation->send = send_read;
-		operation->conclude = conclude_read;
 		store->watches_read++;
 		etcd_operation_start(operation, false);
 	}

@@ -54,12 +54,16 @@ static void conclude_withdraw(struct operation *operation, int error,
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind withdraw = {STORE_WITHDRAW, "cannot withdraw a claim of",
+					       say_withdraw, conclude_withdraw,
+					       .batch = BATCH_WITHDRAWALS};
+
 void etcd_withdraw(struct store *base, const struct store_told *told, void *tag, const char *path,
 		   const char *name, int64_t order, bool marker)
 {
 	assert(told);
-	struct operation *operation = etcd_operation_create_about(
-		store_etcd_from(base), STORE_WITHDRAW, tag, path, name, NULL);
+	struct operation *operation = etcd_operation_create_about(store_etcd_from(base), &withdraw,
+								  tag, path, name, NULL);
 
 	if (!operation)
 		return;
@@ -71,9 +75,5 @@ void etcd_withdraw(struct store *base, const struct store_told *told, void *tag,
 		return;
 	}
 	operation->marked = operation->alone = marker;
-	operation->doing = "cannot withdraw a claim of";
-	operation->say = say_withdraw;
-	operation->send = etcd_batches_add;
-	operation->conclude = conclude_withdraw;
 	etcd_operation_start(operation, waits);
 }
