@@ -11,6 +11,8 @@
  *
  * Loop thread only.
  */
+#include "stores/etcd/batch.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,7 @@
 #include <utlist.h>
 
 #include "base/clock.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/state.h"
 #include "stores/etcd/transaction.h"
 
 /* A place takes four steps of a transaction at most, and two comparisons. */
@@ -49,7 +51,7 @@ void etcd_batches_drop(struct store_etcd *store)
 		grpc_cancel(batch->call);
 		free(batch);
 	}
-	store->ready[BATCH_WITHDRAWALS] = store->ready[BATCH_PLACES] = NULL;
+	store->operations.ready[BATCH_WITHDRAWALS] = store->operations.ready[BATCH_PLACES] = NULL;
 }
 
 /* Each by itself. */
@@ -97,7 +99,7 @@ static void on_answer(void *context, int status, const char *text, const void *b
 		error = etcd_error(store, status, text, first->kind->doing, first->path);
 	}
 	if (!error)
-		error = etcd_answer_read(store, batch->sent_ms, bytes, count, &answer);
+		error = etcd_operation_read_answer(store, batch->sent_ms, bytes, count, &answer);
 	if (several && !error && !answer->succeeded && !was_late(batch, answer)) {
 		divide(batch);
 	} else {
@@ -119,8 +121,8 @@ static void fill(struct batch *batch, struct operation **list, struct transactio
 
 		if (operation->alone && batch->count > 0)
 			return;
-		operation->alone |= batch->count == 0 && !operation->ready_next;
-		DL_DELETE2(*list, operation, ready_prev, ready_next);
+		operation->alone |= batch->count == 0 && !operation->due_next;
+		DL_DELETE2(*list, operation, due_prev, due_next);
 		operation->step = transaction->then.count;
 		error = operation->kind->say(operation, transaction);
 		if (error)
@@ -144,7 +146,7 @@ static bool send_some(struct store_etcd *store, enum operation_batch kind)
 	etcd_transaction_init(&transaction);
 	if (kind == BATCH_PLACES)
 		etcd_transaction_require_session(&transaction, store);
-	fill(batch, &store->ready[kind], &transaction);
+	fill(batch, &store->operations.ready[kind], &transaction);
 	batch->sent_ms = clock_now_ms();
 	if (batch->count > 0)
 		batch->call = etcd_transaction_send(&transaction, store->grpc, 0, on_answer, batch);
@@ -172,8 +174,8 @@ static size_t count_under_way(const struct store_etcd *store, enum operation_bat
 
 static void send_all(struct store_etcd *store, enum operation_batch kind)
 {
-	struct operation **list = &store->ready[kind], *operation;
-	bool may_send = etcd_session_is_open(store);
+	struct operation **list = &store->operations.ready[kind], *operation;
+	bool may_send = etcd_is_open(store);
 
 	while (*list && may_send) {
 		if (count_under_way(store, kind) >= UNDER_WAY_MAX)
@@ -181,7 +183,7 @@ static void send_all(struct store_etcd *store, enum operation_batch kind)
 		may_send = send_some(store, kind);
 	}
 	while ((operation = *list)) {
-		DL_DELETE2(*list, operation, ready_prev, ready_next);
+		DL_DELETE2(*list, operation, due_prev, due_next);
 		etcd_operation_fail(operation, -ECONNRESET);
 	}
 }

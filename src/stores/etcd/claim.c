@@ -8,23 +8,14 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
 enum { DATA, END, MARKER, TOKENS }; /* the keys that are said */
 
 /* amend() */
-
-void etcd_change(struct transaction *transaction, const struct etcd_named *claim,
-		 const struct etcd_key *data, const struct etcd_key *end, const char *text,
-		 uint32_t version, int64_t lease)
-{
-	etcd_transaction_require_created(transaction, &claim->key, claim->order);
-	if (version != STORE_ANY_VERSION)
-		etcd_transaction_require_version(transaction, data, version);
-	etcd_transaction_put(&transaction->then, data, text, lease);
-	etcd_transaction_range(&transaction->otherwise, &claim->key, end)->keys_only = true;
-}
 
 /* Whether the claim is among the keys that were found. */
 static bool is_found(const Etcd__RangeResponse *found, const struct etcd_named *claim)
@@ -41,8 +32,9 @@ static int say_amend(struct operation *operation, struct transaction *transactio
 	    !etcd_key_end_of_claim(&said[END], &operation->claim.key))
 		return -ENOMEM;
 	etcd_transaction_require_session(transaction, operation->store);
-	etcd_change(transaction, &operation->claim, &said[DATA], &said[END], operation->text,
-		    operation->version, operation->store->lease_id);
+	etcd_transaction_change(transaction, &operation->claim, &said[DATA], &said[END],
+				operation->text, operation->version,
+				operation->store->session.lease_id);
 	return 0;
 }
 
@@ -125,7 +117,7 @@ static bool add_proof(struct transaction *transaction, const struct operation *o
 
 	if (claim->is_file) {
 		etcd_transaction_require_lease(transaction, &claim->key,
-					       operation->store->lease_id);
+					       operation->store->session.lease_id);
 		etcd_transaction_range(&transaction->otherwise, &claim->key, NULL)->keys_only =
 			true;
 		return true;
@@ -140,8 +132,8 @@ static bool add_proof(struct transaction *transaction, const struct operation *o
 	}
 	if (!etcd_key_of_data(&proved->data, &claim->key))
 		return false;
-	etcd_change(transaction, claim, &proved->data, &proved->end, proof->text, proof->version,
-		    operation->store->lease_id);
+	etcd_transaction_change(transaction, claim, &proved->data, &proved->end, proof->text,
+				proof->version, operation->store->session.lease_id);
 	return true;
 }
 
@@ -180,7 +172,7 @@ static bool stands(const struct operation *operation, size_t i, const Etcd__Rang
 
 	if (claim->is_file)
 		return found && found->n_kvs == 1 &&
-		       found->kvs[0]->lease == operation->store->lease_id;
+		       found->kvs[0]->lease == operation->store->session.lease_id;
 	return is_found(found, claim);
 }
 
@@ -294,7 +286,7 @@ void etcd_prove(struct store *base, void *tag, const struct store_proof *proofs,
 		return;
 	if (!take_proofs(operation, proofs, count)) {
 		etcd_operation_free(operation);
-		etcd_store_starve(store);
+		etcd_starve(store);
 		return;
 	}
 	if (!tag)

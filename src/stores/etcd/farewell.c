@@ -6,16 +6,16 @@
  *
  * Loop thread only.
  */
+#include "stores/etcd/farewell.h"
+
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-
 #include "stores/etcd/grpc/grpc.h"
-#include "stores/etcd/message.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/state.h"
 #include "stores/etcd/transaction.h"
 
 #define KEYS_METHOD "/etcdserverpb.Lease/LeaseTimeToLive"

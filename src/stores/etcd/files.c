@@ -21,11 +21,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
 #include <utlist.h>
 
 #include "base/clock.h"
 #include "claim/file_path.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/names.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
 /* How many keys are read at a time. */
@@ -243,7 +248,7 @@ static bool copy_step(struct file_request *file, const char *root, const struct 
 		return false;
 	if (!is_new && step->kind != STEP_REPLACE)
 		return true;
-	file->values[i] = etcd_file_value_format(step->text, clock_wall_ms(), is_new);
+	file->values[i] = etcd_key_file_value(step->text, clock_wall_ms(), is_new);
 	return file->values[i];
 }
 
@@ -298,9 +303,9 @@ static int say_alter(struct operation *operation, struct transaction *transactio
 	const struct file_request *file = operation->file;
 	const struct store_etcd *store = operation->store;
 
-	if (file->lease != store->lease_id || file->epoch != store->epoch)
+	if (file->lease != store->session.lease_id || file->epoch != store->epoch.number)
 		return -ECONNRESET;
-	if (store->is_keyless)
+	if (store->epoch.is_keyless)
 		return -EIO; /* as what takes space; a removal, too, might come late */
 	etcd_transaction_require_session(transaction, store);
 	for (size_t i = 0; i < file->count; i++) {
@@ -372,8 +377,8 @@ int etcd_alter(struct store *base, struct store_change *change, const struct sto
 			etcd_operation_free(operation);
 		return -ENOMEM;
 	}
-	operation->file->lease = store->lease_id;
-	operation->file->epoch = store->epoch;
+	operation->file->lease = store->session.lease_id;
+	operation->file->epoch = store->epoch.number;
 	start(operation);
 	return 0;
 }
@@ -391,7 +396,7 @@ static struct store_claim claim_of(const Etcd__KeyValue *kv)
 	const char *value = kv->value.len > 0 ? (const char *)kv->value.data : "";
 	bool is_new = false;
 	int64_t ms = 0;
-	size_t head = etcd_file_value_parse(value, kv->value.len, &ms, &is_new);
+	size_t head = etcd_key_file_parse(value, kv->value.len, &ms, &is_new);
 
 	return (struct store_claim){
 		.data = value + head,
@@ -522,7 +527,7 @@ int etcd_files(struct store *base, struct store_files *files, const char *direct
 	struct operation *operation, *other;
 	size_t alterations = 0;
 
-	DL_FOREACH (store->others, other)
+	DL_FOREACH (store->operations.others, other)
 		alterations += other->kind == &alter;
 	operation = create(base, &files_kind, files, directory);
 	if (!operation || !etcd_names_begin(operation) || !may_wait(operation, alterations) ||
@@ -531,7 +536,7 @@ int etcd_files(struct store *base, struct store_files *files, const char *direct
 			etcd_operation_free(operation);
 		return -ENOMEM;
 	}
-	DL_FOREACH (store->others, other) {
+	DL_FOREACH (store->operations.others, other) {
 		if (other->kind == &alter)
 			wait_for(operation, other);
 	}

@@ -129,7 +129,7 @@ bool etcd_key_of_marked_slots(struct etcd_key *ret, const char *root, const char
 	return join_below(ret, root, between_held(root), path, "/", text);
 }
 
-uint16_t etcd_slot_parse(const char *rest, size_t bytes)
+uint16_t etcd_key_slot(const char *rest, size_t bytes)
 {
 	unsigned slot = 0;
 
@@ -349,7 +349,7 @@ static size_t value_line(const char *value, size_t bytes)
 	return end ? (size_t)(end - value) : bytes;
 }
 
-char *etcd_claim_value(const struct claim_name *claim)
+char *etcd_key_claim_value(const struct claim_name *claim)
 {
 	char line[CLAIM_NAME_PREFIX_BYTES], *value;
 
@@ -361,7 +361,7 @@ char *etcd_claim_value(const struct claim_name *claim)
 #define MADE	"made="
 #define CHANGED "changed="
 
-char *etcd_file_value_format(const char *text, int64_t now_ms, bool is_new)
+char *etcd_key_file_value(const char *text, int64_t now_ms, bool is_new)
 {
 	char *value;
 
@@ -370,7 +370,7 @@ char *etcd_file_value_format(const char *text, int64_t now_ms, bool is_new)
 		       : value;
 }
 
-size_t etcd_file_value_parse(const char *value, size_t bytes, int64_t *ret_ms, bool *ret_is_new)
+size_t etcd_key_file_parse(const char *value, size_t bytes, int64_t *ret_ms, bool *ret_is_new)
 {
 	size_t line = value_line(value, bytes), at;
 	bool is_new = begins_with(value, line, MADE);
@@ -458,8 +458,8 @@ static bool is_ours(const char *rest, size_t bytes, const char *value, size_t va
 	return bytes == strlen(slot) && memcmp(rest, slot, bytes) == 0;
 }
 
-char *etcd_claim_parse(const char *rest, size_t bytes, const char *value, size_t value_bytes,
-		       int64_t revision, struct claim_name *ret)
+char *etcd_key_claim_parse(const char *rest, size_t bytes, const char *value, size_t value_bytes,
+			   int64_t revision, struct claim_name *ret)
 {
 	struct folder folder = find_folder(rest, bytes);
 	bool is_new;
@@ -467,7 +467,7 @@ char *etcd_claim_parse(const char *rest, size_t bytes, const char *value, size_t
 	char *name;
 
 	if (revision <= 0 || !etcd_key_is_claim(rest, bytes) ||
-	    etcd_file_value_parse(value, value_bytes, &ms, &is_new) > 0)
+	    etcd_key_file_parse(value, value_bytes, &ms, &is_new) > 0)
 		return NULL;
 	rest += folder.bytes;
 	bytes -= folder.bytes;

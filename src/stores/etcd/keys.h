@@ -88,7 +88,7 @@ bool etcd_key_of_marked_slots(struct etcd_key *ret, const char *root, const char
 			      uint64_t session);
 
 /* The slot in what follows that in a key; 0: there is none. */
-uint16_t etcd_slot_parse(const char *rest, size_t bytes);
+uint16_t etcd_key_slot(const char *rest, size_t bytes);
 
 /* A session, by its lease. */
 bool etcd_key_of_session(struct etcd_key *ret, const char *root, int64_t lease);
@@ -135,17 +135,17 @@ bool etcd_key_is_of_lock(const char *rest, size_t bytes, int64_t lease);
 
 /* Reads the key of a claim, and its value. Returns the claim's name, to be freed, and its content
  * in *ret; NULL: it is no claim of that lock, or out of memory (errno). */
-char *etcd_claim_parse(const char *rest, size_t bytes, const char *value, size_t value_bytes,
-		       int64_t revision, struct claim_name *ret);
+char *etcd_key_claim_parse(const char *rest, size_t bytes, const char *value, size_t value_bytes,
+			   int64_t revision, struct claim_name *ret);
 
 /* The value of a claim of ours: to be freed; NULL: out of memory. */
-char *etcd_claim_value(const struct claim_name *claim);
+char *etcd_key_claim_value(const struct claim_name *claim);
 
 /* The value of a file that is made, or whose text is replaced, then: in milliseconds since 1970, by
  * the clock of the host that does it. To be freed; NULL: out of memory. */
-char *etcd_file_value_format(const char *text, int64_t now_ms, bool is_new);
+char *etcd_key_file_value(const char *text, int64_t now_ms, bool is_new);
 
 /* Returns where the text begins; 0: the value is not in that form, and all of it is the text. */
-size_t etcd_file_value_parse(const char *value, size_t bytes, int64_t *ret_ms, bool *ret_is_new);
+size_t etcd_key_file_parse(const char *value, size_t bytes, int64_t *ret_ms, bool *ret_is_new);
 
 #endif

@@ -8,7 +8,11 @@
 #include <string.h>
 
 #include "claim/marker.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/names.h"
+#include "stores/etcd/queue.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
 /* How many keys are read at a time above all locks, where only the names count. */
@@ -264,8 +268,8 @@ static int say_write(struct operation *operation, struct transaction *transactio
 	else if (!error && !etcd_key_of_data(&said[DATA], &operation->claim.key))
 		error = -ENOMEM;
 	else if (!error)
-		etcd_change(transaction, &operation->claim, &said[DATA], &said[END],
-			    operation->text, operation->version, operation->lease);
+		etcd_transaction_change(transaction, &operation->claim, &said[DATA], &said[END],
+					operation->text, operation->version, operation->lease);
 	return error;
 }
 

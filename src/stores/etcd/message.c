@@ -68,7 +68,7 @@ const Etcd__KeyValue *etcd_message_data(const Etcd__RangeResponse *found,
 	return NULL;
 }
 
-int64_t etcd_revision_after(int64_t revision)
+int64_t etcd_message_revision_after(int64_t revision)
 {
 	return revision > 0 && revision < INT64_MAX ? revision + 1 : 1;
 }

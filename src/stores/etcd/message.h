@@ -33,6 +33,6 @@ const Etcd__KeyValue *etcd_message_data(const Etcd__RangeResponse *found,
 					const struct etcd_key *claim);
 
 /* The revision after that one; 1 after what no server counts to. */
-int64_t etcd_revision_after(int64_t revision);
+int64_t etcd_message_revision_after(int64_t revision);
 
 #endif

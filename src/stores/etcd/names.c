@@ -2,11 +2,14 @@
  *
  * Lists of names that keys have, in the order of keys. Pure; any thread.
  */
+#include "stores/etcd/names.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "stores/etcd/operation.h"
+#include "stores/etcd/state.h"
 
 /* More are not asked for. */
 enum { NAMES_MAX = 1000000 };

@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stores/etcd/operation.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/queue.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
 enum {
@@ -66,7 +69,7 @@ static void ask_for_queue(struct transaction_branch *then, const struct operatio
 static bool make_value(struct operation *operation)
 {
 	free(operation->value);
-	operation->value = etcd_claim_value(&operation->parts);
+	operation->value = etcd_key_claim_value(&operation->parts);
 	return operation->value != NULL;
 }
 
@@ -87,8 +90,9 @@ static int say_place(struct operation *operation, struct transaction *transactio
 	etcd_transaction_require_created(transaction, &operation->claim.key, 0);
 	etcd_transaction_require_created(transaction, &keys[MARKER], 0);
 	etcd_transaction_put(&transaction->then, &operation->claim.key, operation->value,
-			     store->lease_id);
-	etcd_transaction_put(&transaction->then, &keys[DATA], operation->text, store->lease_id);
+			     store->session.lease_id);
+	etcd_transaction_put(&transaction->then, &keys[DATA], operation->text,
+			     store->session.lease_id);
 	ask_for_queue(&transaction->then, operation);
 	if (operation->alone) {
 		etcd_transaction_range(&transaction->otherwise, &keys[SLOTS], &keys[END_OF_SLOTS])
@@ -112,7 +116,7 @@ static void note_slots(struct operation *operation, const Etcd__TxnResponse *ans
 				key->len > 0 ? memrchr(key->data, '.', key->len) : NULL;
 			size_t before = dot ? (size_t)(dot + 1 - key->data) : 0;
 			uint16_t slot =
-				dot ? etcd_slot_parse((const char *)dot + 1, key->len - before) : 0;
+				dot ? etcd_key_slot((const char *)dot + 1, key->len - before) : 0;
 
 			if (slot > 0)
 				etcd_slot_note(operation->store, operation->path, slot);
@@ -228,12 +232,12 @@ void etcd_place(struct store *base, void *tag, const char *path, const struct cl
 	operation->text = strdup(text);
 	if (!operation->text) {
 		etcd_operation_free(operation);
-		etcd_store_starve(store);
+		etcd_starve(store);
 		return;
 	}
 	operation->parts = *name;
 	operation->parts.slot = 0;
-	store->claims_session = name->id.session;
+	store->slots.session = name->id.session;
 	operation->list = list;
 	operation->attention = attention;
 	etcd_operation_start(operation, true);

@@ -9,13 +9,18 @@
  *
  * Loop thread only.
  */
+#include "stores/etcd/queue.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "claim/marker.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/lane.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
 bool etcd_queue_keys(struct operation *operation, struct etcd_key ends[2])
@@ -61,14 +66,14 @@ static int add_claims(const struct operation *operation, const Etcd__RangeRespon
 		    etcd_key_is_data(rest, bytes))
 			continue;
 		errno = 0;
-		name = etcd_claim_parse(rest, bytes, (const char *)kv->value.data, kv->value.len,
-					kv->create_revision, &entry->claim);
+		name = etcd_key_claim_parse(rest, bytes, (const char *)kv->value.data,
+					    kv->value.len, kv->create_revision, &entry->claim);
 		if (!name && errno == ENOMEM)
 			return -ENOMEM;
 		if (!name)
 			continue;
 		entry->name = name;
-		if (etcd_queue_has_gone(operation->store, operation->path, name))
+		if (etcd_lane_has_gone(operation->store, operation->path, name))
 			free(name);
 		else
 			queue->count++;
@@ -141,7 +146,7 @@ static int add_orphans(const struct operation *operation, const Etcd__RangeRespo
 		*entry = (struct store_entry){.name = name, .orphan = true};
 		if (!strchr(name, '/') && claim_name_parse(name, &entry->claim) &&
 		    is_ours(operation, name) && !has_claim(queue, claims, entry) &&
-		    !etcd_queue_has_gone(operation->store, operation->path, name))
+		    !etcd_lane_has_gone(operation->store, operation->path, name))
 			queue->count++;
 		else
 			free(name);

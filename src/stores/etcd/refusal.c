@@ -73,7 +73,7 @@ static enum etcd_meaning find(int status, const char *text)
 	return ETCD_IN_DOUBT;
 }
 
-enum etcd_meaning etcd_meaning_of(int status, const char *text, bool has_user)
+enum etcd_meaning etcd_refusal_meaning(int status, const char *text, bool has_user)
 {
 	enum etcd_meaning meaning = find(status, text);
 

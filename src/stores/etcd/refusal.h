@@ -28,6 +28,6 @@ enum etcd_meaning {
 
 /* `status` is one of gRPC's (grpc.h). A host that is asked who it is, and has no user, is denied,
  * and not ETCD_STRANGER. */
-enum etcd_meaning etcd_meaning_of(int status, const char *text, bool has_user);
+enum etcd_meaning etcd_refusal_meaning(int status, const char *text, bool has_user);
 
 #endif

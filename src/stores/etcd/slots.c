@@ -7,10 +7,15 @@
  *
  * Loop thread only.
  */
+#include "stores/etcd/slots.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "stores/etcd/operation.h"
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "stores/etcd/state.h"
 
 struct slots {
 	char *path;
@@ -23,13 +28,13 @@ static struct slots *find(struct store_etcd *store, const char *path)
 {
 	struct slots *slots;
 
-	HASH_FIND_STR(store->slots, path, slots);
+	HASH_FIND_STR(store->slots.by_path, path, slots);
 	return slots;
 }
 
 static void free_slots(struct store_etcd *store, struct slots *slots)
 {
-	HASH_DEL(store->slots, slots);
+	HASH_DEL(store->slots.by_path, slots);
 	free(slots->path);
 	free(slots->bits);
 	free(slots);
@@ -45,7 +50,7 @@ static struct slots *find_or_make(struct store_etcd *store, const char *path)
 	if (slots)
 		slots->path = strdup(path);
 	if (slots && slots->path)
-		HASH_ADD_KEYPTR(hh, store->slots, slots->path, strlen(slots->path), slots);
+		HASH_ADD_KEYPTR(hh, store->slots.by_path, slots->path, strlen(slots->path), slots);
 	if (slots && slots->hh.tbl)
 		return slots;
 	if (slots)
@@ -121,6 +126,6 @@ void etcd_slots_drop(struct store_etcd *store)
 {
 	struct slots *slots, *next;
 
-	HASH_ITER (hh, store->slots, slots, next)
+	HASH_ITER (hh, store->slots.by_path, slots, next)
 		free_slots(store, slots);
 }

@@ -2,8 +2,10 @@
  *
  * Looks for another leader (leader.h) while the servers do not answer. Loop thread only.
  */
+#include "stores/etcd/term.h"
+
 #include "base/clock.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/state.h"
 #include "stores/etcd/transaction.h"
 
 static void on_answer(void *context, int status, const char *text, const void *bytes, size_t count)
@@ -26,7 +28,7 @@ void etcd_term_on_time(struct store_etcd *store, int64_t now_ms)
 		break;
 	case ETCD_LEADER_ASK: /* by a transaction of nothing */
 		grpc_call(store->grpc, ETCD_TRANSACTION_METHOD, "", 0, 0, on_answer, store);
-		etcd_store_wake(store);
+		etcd_wake(store);
 		break;
 	case ETCD_LEADER_LEAVE:
 		grpc_leave(store->grpc);

@@ -6,13 +6,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "stores/etcd/operation.h"
+#include "stores/etcd/state.h"
 
-void etcd_epoch_write(const struct store_etcd *store, char text[ETCD_EPOCH_BYTES])
+void etcd_transaction_write_epoch(const struct store_etcd *store, char text[ETCD_EPOCH_BYTES])
 {
-	snprintf(text, ETCD_EPOCH_BYTES, "%016" PRIx64, store->epoch);
+	snprintf(text, ETCD_EPOCH_BYTES, "%016" PRIx64, store->epoch.number);
 }
 
 static ProtobufCBinaryData bytes_of(const struct etcd_key *key)
@@ -83,20 +84,20 @@ void etcd_transaction_require_value(struct transaction *transaction, const struc
 void etcd_transaction_require_session(struct transaction *transaction,
 				      const struct store_etcd *store)
 {
-	etcd_epoch_write(store, transaction->epoch);
-	etcd_transaction_require_value(transaction, &store->session_key, transaction->epoch);
-	etcd_transaction_range(&transaction->otherwise, &store->session_key, NULL);
+	etcd_transaction_write_epoch(store, transaction->epoch);
+	etcd_transaction_require_value(transaction, &store->epoch.key, transaction->epoch);
+	etcd_transaction_range(&transaction->otherwise, &store->epoch.key, NULL);
 }
 
 void etcd_transaction_require_session_to_read(struct transaction *transaction,
 					      const struct store_etcd *store)
 {
-	if (!store->is_keyless) {
+	if (!store->epoch.is_keyless) {
 		etcd_transaction_require_session(transaction, store);
 		return;
 	}
-	etcd_transaction_require_created(transaction, &store->session_key, 0);
-	etcd_transaction_range(&transaction->otherwise, &store->session_key, NULL);
+	etcd_transaction_require_created(transaction, &store->epoch.key, 0);
+	etcd_transaction_range(&transaction->otherwise, &store->epoch.key, NULL);
 }
 
 static struct transaction_step *add(struct transaction_branch *branch)
@@ -149,6 +150,17 @@ void etcd_transaction_delete(struct transaction_branch *branch, const struct etc
 	step->op.delete_range = &step->delete_range;
 }
 
+void etcd_transaction_change(struct transaction *transaction, const struct etcd_named *claim,
+			     const struct etcd_key *data, const struct etcd_key *end,
+			     const char *text, uint32_t version, int64_t lease)
+{
+	etcd_transaction_require_created(transaction, &claim->key, claim->order);
+	if (version != STORE_ANY_VERSION)
+		etcd_transaction_require_version(transaction, data, version);
+	etcd_transaction_put(&transaction->then, data, text, lease);
+	etcd_transaction_range(&transaction->otherwise, &claim->key, end)->keys_only = true;
+}
+
 struct grpc_call *
 etcd_transaction_send(struct transaction *transaction, struct grpc *grpc, int64_t limit_ms,
 		      void (*done)(void *, int, const char *, const void *, size_t), void *context)
@@ -185,7 +197,7 @@ bool etcd_transaction_was_late(struct store_etcd *store, const Etcd__TxnResponse
 	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
 	char epoch[ETCD_EPOCH_BYTES];
 
-	etcd_epoch_write(store, epoch);
+	etcd_transaction_write_epoch(store, epoch);
 	if (found && found->n_kvs == 1 && found->kvs[0]->value.len == strlen(epoch) &&
 	    memcmp(found->kvs[0]->value.data, epoch, strlen(epoch)) == 0)
 		return false;
@@ -197,7 +209,7 @@ bool etcd_transaction_was_late_to_read(struct store_etcd *store, const Etcd__Txn
 {
 	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
 
-	if (!store->is_keyless)
+	if (!store->epoch.is_keyless)
 		return etcd_transaction_was_late(store, answer);
 	if (found && found->n_kvs == 0)
 		return false;

@@ -24,7 +24,7 @@ struct store_etcd;
 #define ETCD_EPOCH_BYTES 17
 
 /* The epoch, as text. */
-void etcd_epoch_write(const struct store_etcd *store, char text[ETCD_EPOCH_BYTES]);
+void etcd_transaction_write_epoch(const struct store_etcd *store, char text[ETCD_EPOCH_BYTES]);
 
 enum { TRANSACTION_MAX = 2 * STORE_PROOFS_MAX + 2 };
 
@@ -92,6 +92,13 @@ Etcd__PutRequest *etcd_transaction_put(struct transaction_branch *branch,
 				       const struct etcd_key *key, const char *text, int64_t lease);
 void etcd_transaction_delete(struct transaction_branch *branch, const struct etcd_key *key,
 			     const struct etcd_key *end);
+
+/* Writes new data of a claim, with that lease, if the claim stands and its data were changed so
+ * often (STORE_ANY_VERSION: or more, or less); else the other branch shows the claim's keys up to
+ * `end`. */
+void etcd_transaction_change(struct transaction *transaction, const struct etcd_named *claim,
+			     const struct etcd_key *data, const struct etcd_key *end,
+			     const char *text, uint32_t version, int64_t lease);
 
 /* Sends all that was said, as grpc_call() does. NULL: out of memory, or not connected. */
 struct grpc_call *

@@ -7,9 +7,9 @@
  * are, and goes on from the revision after that. When the stream has ended, or the servers have
  * compacted that revision away, it begins anew.
  *
- *   lost     in store->lost: until there is a connection, and not too many are being read
- *   read     in store->read: until the answer comes: set up, and told; or over, and told; or lost
- *   set up   in store->watches: until the claim goes: over, and told; or the stream ends: lost, and
+ *   lost     in watches.lost: until there is a connection, and not too many are being read
+ *   read     in watches.read: until the answer comes: set up, and told; or over, and told; or lost
+ *   set up   in watches.set_up: until the claim goes: over, and told; or the stream ends: lost, and
  *            told
  *
  * Who withdraws a claim deletes its data before it, in one transaction, or (farewell.c) earlier;
@@ -25,14 +25,21 @@
  *
  * Loop thread only.
  */
+#include "stores/etcd/watch.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
 #include <utlist.h>
 
 #include "base/clock.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/lane.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
 #define WATCH "/etcdserverpb.Watch/Watch"
@@ -45,7 +52,7 @@ enum { READS_MAX = 256 };
 enum { QUESTIONS_IN_TIMEOUT = 4 };
 
 struct watch {
-	struct watch *prev, *next; /* in store->lost or store->read */
+	struct watch *prev, *next; /* in watches.lost or watches.read */
 	struct store_etcd *store;
 	void *tag;
 	char *path, *name;	 /* name NULL: it is of a file, or */
@@ -77,10 +84,10 @@ static void send_request(struct store_etcd *store, const Etcd__WatchRequest *req
 	size_t bytes = etcd__watch_request__get_packed_size(request);
 	uint8_t *message = malloc(bytes);
 
-	if (message && store->watcher) {
+	if (message && store->watches.stream) {
 		etcd__watch_request__pack(request, message);
-		grpc_stream_send(store->watcher, message, bytes);
-		etcd_store_wake(store);
+		grpc_stream_send(store->watches.stream, message, bytes);
+		etcd_wake(store);
 	}
 	free(message);
 }
@@ -120,7 +127,7 @@ static void tell_change(struct watch *watch)
 
 static void be_lost(struct watch *watch)
 {
-	DL_APPEND(watch->store->lost, watch);
+	DL_APPEND(watch->store->watches.lost, watch);
 	tell_change(watch);
 }
 
@@ -130,7 +137,7 @@ static char *file_text(const Etcd__KeyValue *kv)
 	const char *value = kv->value.len > 0 ? (const char *)kv->value.data : "";
 	bool is_new;
 	int64_t ms;
-	size_t head = etcd_file_value_parse(value, kv->value.len, &ms, &is_new);
+	size_t head = etcd_key_file_parse(value, kv->value.len, &ms, &is_new);
 
 	return strndup(value + head, kv->value.len - head);
 }
@@ -151,7 +158,7 @@ static void report(struct watch *watch, const Etcd__KeyValue *value, uint32_t ve
 	char *text = watch->claim.is_file ? file_text(value) : claim_text(watch, value);
 
 	if (!text) {
-		etcd_store_starve(store);
+		etcd_starve(store);
 		return;
 	}
 	tell_change(watch);
@@ -167,12 +174,12 @@ static void on_stream_ended(void *context, int status, const char *text)
 {
 	struct store_etcd *store = context;
 
-	store->watcher = NULL;
+	store->watches.stream = NULL;
 	etcd_watches_disconnected(store);
 	if (etcd_meaning(store, status, text) == ETCD_STRANGER)
 		grpc_leave(store->grpc);
 	else
-		etcd_store_wake(store);
+		etcd_wake(store);
 }
 
 /* Takes it out of those that are set up. */
@@ -180,7 +187,7 @@ static void take_down(struct watch *watch, bool at_server)
 {
 	struct store_etcd *store = watch->store;
 
-	HASH_DEL(store->watches, watch);
+	HASH_DEL(store->watches.set_up, watch);
 	if (at_server)
 		send_cancel(store, watch->id);
 }
@@ -233,7 +240,7 @@ static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 
 		if (!event->kv)
 			continue;
-		watch->since = etcd_revision_after(event->kv->mod_revision);
+		watch->since = etcd_message_revision_after(event->kv->mod_revision);
 		if (etcd_message_is_key(event->kv, &watch->claim.key) &&
 		    event->type == ETCD__EVENT__TYPE__DELETE) {
 			take_down(watch, true);
@@ -278,16 +285,17 @@ static void on_response(void *context, const void *bytes, size_t count)
 	struct watch *watch;
 
 	if (!response) { /* out of memory: events would be missed */
-		struct grpc_call *watcher = store->watcher;
+		struct grpc_call *watcher = store->watches.stream;
 
 		on_stream_ended(store, GRPC_CANCELLED, "");
 		grpc_cancel(watcher);
 		return;
 	}
-	store->asked_progress_ms = INT64_MAX;
+	store->watches.asked_ms = INT64_MAX;
 	if (response->header)
 		etcd_note_seen(store, response->header);
-	HASH_FIND(hh, store->watches, &response->watch_id, sizeof(response->watch_id), watch);
+	HASH_FIND(hh, store->watches.set_up, &response->watch_id, sizeof(response->watch_id),
+		  watch);
 	if (watch && response->canceled)
 		on_canceled(watch);
 	else if (watch && response->n_events > 0)
@@ -297,13 +305,13 @@ static void on_response(void *context, const void *bytes, size_t count)
 
 static bool has_stream(struct store_etcd *store)
 {
-	if (!store->watcher && etcd_session_is_open(store)) {
-		store->watcher =
+	if (!store->watches.stream && etcd_is_open(store)) {
+		store->watches.stream =
 			grpc_stream(store->grpc, WATCH, on_response, on_stream_ended, store);
-		store->asked_progress_ms = INT64_MAX;
-		store->progress_ms = clock_now_ms();
+		store->watches.asked_ms = INT64_MAX;
+		store->watches.progress_ms = clock_now_ms();
 	}
-	return store->watcher != NULL;
+	return store->watches.stream != NULL;
 }
 
 /* Up to where the watch is. Returns false when out of memory. */
@@ -337,8 +345,8 @@ static bool set_up(struct watch *watch)
 	bool done = false;
 
 	if (range_end_of(watch, &range_end) && has_stream(store)) {
-		watch->id = ++store->watch_ids;
-		HASH_ADD(hh, store->watches, id, sizeof(watch->id), watch);
+		watch->id = ++store->watches.last_id;
+		HASH_ADD(hh, store->watches.set_up, id, sizeof(watch->id), watch);
 		done = watch->hh.tbl;
 	}
 	if (done)
@@ -383,7 +391,7 @@ static void begin(struct watch *watch, const Etcd__TxnResponse *answer)
 		end(watch, -ENXIO);
 		return;
 	}
-	watch->since = etcd_revision_after(answer->header->revision);
+	watch->since = etcd_message_revision_after(answer->header->revision);
 	if (watch->claim.is_file)
 		data = NULL;
 	watch->tells = data && data->create_revision == claim->create_revision;
@@ -404,10 +412,10 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 	struct store_etcd *store = operation->store;
 	struct watch *watch = operation->tag;
 
-	DL_DELETE(store->read, watch);
-	store->watches_read--;
+	DL_DELETE(store->watches.read, watch);
+	store->watches.reads--;
 	if (error == -ECONNRESET)
-		DL_APPEND(store->lost, watch);
+		DL_APPEND(store->watches.lost, watch);
 	else if (error)
 		end(watch, error);
 	else
@@ -422,16 +430,16 @@ static const struct operation_kind read_kind = {STORE_WATCH, "cannot watch a cla
 /* Reads as many of those that are lost as may be read at a time. */
 static void read_lost(struct store_etcd *store)
 {
-	while (store->lost && etcd_session_is_open(store) && store->watches_read < READS_MAX) {
-		struct watch *watch = store->lost;
+	while (store->watches.lost && etcd_is_open(store) && store->watches.reads < READS_MAX) {
+		struct watch *watch = store->watches.lost;
 		struct operation *operation =
 			etcd_operation_create(store, &read_kind, watch, watch->path, NULL);
 
 		if (!operation)
 			return;
-		DL_DELETE(store->lost, watch);
-		DL_APPEND(store->read, watch);
-		store->watches_read++;
+		DL_DELETE(store->watches.lost, watch);
+		DL_APPEND(store->watches.read, watch);
+		store->watches.reads++;
 		etcd_operation_start(operation, false);
 	}
 }
@@ -475,10 +483,10 @@ void etcd_watch(struct store *base, void *tag, const char *path, const char *nam
 	struct watch *watch = create(store, tag, path, name, false);
 
 	if (!watch) {
-		etcd_store_starve(store);
+		etcd_starve(store);
 		return;
 	}
-	DL_APPEND(store->lost, watch);
+	DL_APPEND(store->watches.lost, watch);
 	read_lost(store);
 }
 
@@ -487,10 +495,10 @@ void etcd_watches_attend(struct store_etcd *store, void *tag, const char *path, 
 	struct watch *watch = create(store, tag, path, NULL, true);
 
 	if (!watch) {
-		etcd_store_starve(store);
+		etcd_starve(store);
 		return;
 	}
-	watch->since = etcd_revision_after(revision);
+	watch->since = etcd_message_revision_after(revision);
 	if (!set_up(watch))
 		end(watch, 0);
 }
@@ -507,7 +515,7 @@ void etcd_watches_note_listed(struct store_etcd *store, const char *path,
 
 		if (!etcd_message_rest(kv, prefix, &rest, &bytes) || !etcd_key_is_data(rest, bytes))
 			continue;
-		HASH_ITER (hh, store->watches, watch, next) {
+		HASH_ITER (hh, store->watches.set_up, watch, next) {
 			if (!watch->name || strcmp(watch->path, path) != 0 ||
 			    !etcd_message_is_key(before, &watch->claim.key) ||
 			    kv->mod_revision <= watch->data_revision)
@@ -526,10 +534,10 @@ void etcd_watches_disconnected(struct store_etcd *store)
 {
 	struct watch *watch, *next;
 
-	if (store->watcher)
-		grpc_cancel(store->watcher);
-	store->watcher = NULL;
-	HASH_ITER (hh, store->watches, watch, next) {
+	if (store->watches.stream)
+		grpc_cancel(store->watches.stream);
+	store->watches.stream = NULL;
+	HASH_ITER (hh, store->watches.set_up, watch, next) {
 		take_down(watch, false);
 		if (watch->attends)
 			end(watch, 0);
@@ -552,16 +560,16 @@ void etcd_watches_drop(struct store_etcd *store)
 {
 	struct watch *watch, *next;
 
-	if (store->watcher)
-		grpc_cancel(store->watcher);
-	store->watcher = NULL;
-	HASH_ITER (hh, store->watches, watch, next) {
-		HASH_DEL(store->watches, watch);
+	if (store->watches.stream)
+		grpc_cancel(store->watches.stream);
+	store->watches.stream = NULL;
+	HASH_ITER (hh, store->watches.set_up, watch, next) {
+		HASH_DEL(store->watches.set_up, watch);
 		free_watch(watch);
 	}
-	free_list(&store->lost);
-	free_list(&store->read);
-	store->watches_read = 0;
+	free_list(&store->watches.lost);
+	free_list(&store->watches.read);
+	store->watches.reads = 0;
 }
 
 /* Progress */
@@ -570,12 +578,12 @@ int64_t etcd_watches_next_ms(const struct store_etcd *store)
 {
 	int64_t period_ms = store->lease.timeout_ms / QUESTIONS_IN_TIMEOUT;
 
-	if (store->lost && store->watches_read == 0 && etcd_session_is_open(store))
+	if (store->watches.lost && store->watches.reads == 0 && etcd_is_open(store))
 		return INT64_MIN;
-	if (!store->watcher || !store->watches)
+	if (!store->watches.stream || !store->watches.set_up)
 		return INT64_MAX;
-	return store->asked_progress_ms != INT64_MAX ? store->asked_progress_ms + period_ms
-						     : store->progress_ms + period_ms;
+	return store->watches.asked_ms != INT64_MAX ? store->watches.asked_ms + period_ms
+						    : store->watches.progress_ms + period_ms;
 }
 
 void etcd_watches_on_time(struct store_etcd *store, int64_t now_ms)
@@ -585,13 +593,13 @@ void etcd_watches_on_time(struct store_etcd *store, int64_t now_ms)
 
 	if (etcd_watches_next_ms(store) > now_ms)
 		return;
-	if (store->asked_progress_ms != INT64_MAX) {
-		store->asked_progress_ms = INT64_MAX;
+	if (store->watches.asked_ms != INT64_MAX) {
+		store->watches.asked_ms = INT64_MAX;
 		etcd_watches_disconnected(store);
-	} else if (store->watcher) {
+	} else if (store->watches.stream) {
 		request.request_case = ETCD__WATCH_REQUEST__REQUEST_PROGRESS;
 		request.progress = &progress;
-		store->asked_progress_ms = store->progress_ms = now_ms;
+		store->watches.asked_ms = store->watches.progress_ms = now_ms;
 		send_request(store, &request);
 	}
 	read_lost(store);

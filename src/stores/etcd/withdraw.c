@@ -7,7 +7,10 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "stores/etcd/operation.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/lane.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
 enum { MARKER, DATA, END_OF_MARKER };
@@ -47,7 +50,7 @@ static void conclude_withdraw(struct operation *operation, int error,
 		etcd_operation_send_again(operation);
 		return;
 	}
-	if (!error && parts->id.session == store->claims_session)
+	if (!error && parts->id.session == store->slots.session)
 		etcd_slot_give(store, operation->path, parts->slot);
 	etcd_lane_end_withdrawal(store, operation->path, operation->name, !error);
 	store->events->on_withdrawn(store->context, operation->tag, error);
@@ -71,7 +74,7 @@ void etcd_withdraw(struct store *base, const struct store_told *told, void *tag,
 	bool waits = etcd_lane_is_about(operation->store, path, name);
 	if (!etcd_lane_begin_withdrawal(operation->store, path, name)) {
 		etcd_operation_free(operation);
-		etcd_store_starve(store_etcd_from(base));
+		etcd_starve(store_etcd_from(base));
 		return;
 	}
 	operation->marked = operation->alone = marker;

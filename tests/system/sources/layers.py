@@ -71,7 +71,14 @@ CIRCLES = []
 
 # Folders whose functions are named by their files: queue_judge() is of queue.c, as are queues_...(), and is declared in queue.h.
 # What others are there for stands in headers of the folder: their functions are named by the folder, and may be of any file.
-NAMED = {"src/engine": ["engine.h", "state.h", "transfer.h"]}
+NAMED = {
+    "src/engine": ["engine.h", "state.h", "transfer.h"],
+    "src/stores/etcd": ["state.h", "store.h", "table.h"],
+    "src/stores/etcd/grpc": ["grpc.h", "grpc_inside.h"],
+}
+
+# What each of them begins with besides.
+PREFIXES = {"src/stores/etcd": "etcd_"}
 
 # Files whose functions have other names: (file, how they begin, why).
 OTHER_NAMES = [
@@ -297,9 +304,10 @@ def check_names(tree, build):
         lines = subprocess.run(["nm", "-g", "--defined-only", name], check=True, text=True,
                                stdout=subprocess.PIPE).stdout.splitlines()
         for kind, symbol in (line.split()[-2:] for line in lines):
-            there = [header for header in headers if re.search(rf"^[a-z].*\b{symbol}\(", headers[header], re.M)]
+            there = [header for header in headers if re.search(rf"^(?:[A-Za-z].*\b)?{symbol}\(", headers[header], re.M)]
             public = any(header == f"{folder}/{shared}" for header in there for shared in NAMED[folder])
-            mine = [stem, stem + "s"] + starts + ([os.path.basename(folder)] if public else [])
+            mine = [PREFIXES.get(folder, "") + name for name in (stem, stem + "s", stem + "es", stem.removesuffix("s"))] + starts
+            mine += [os.path.basename(folder)] if public else []
             if kind != "T":
                 continue
             if not any(symbol == start or symbol.startswith(start + "_") for start in mine):

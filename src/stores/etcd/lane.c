@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the lanes, and the names of claims that have gone. Must not send. Loop thread.
+ */
+#include "stores/etcd/lane.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "stores/etcd/state.h"
+
+struct gone {
+	struct gone *next;
+	bool is_pending; /* its withdrawal is not answered yet */
+	char name[];
+};
+
+static void forget_gone(struct lane *lane, bool pending)
+{
+	struct gone *gone, *next;
+
+	LL_FOREACH_SAFE (lane->gone, gone, next) {
+		if (gone->is_pending && !pending)
+			continue;
+		LL_DELETE(lane->gone, gone);
+		free(gone);
+	}
+}
+
+struct lane *etcd_lane_get(struct store_etcd *store, const char *path)
+{
+	struct lane *lane;
+
+	HASH_FIND_STR(store->operations.lanes, path, lane);
+	if (lane)
+		return lane;
+	lane = calloc(1, sizeof(*lane));
+	if (lane)
+		lane->path = strdup(path);
+	if (lane && lane->path)
+		HASH_ADD_KEYPTR(hh, store->operations.lanes, lane->path, strlen(lane->path), lane);
+	if (lane && lane->hh.tbl)
+		return lane;
+	if (lane)
+		free(lane->path);
+	free(lane);
+	return NULL;
+}
+
+void etcd_lane_free(struct store_etcd *store, struct lane *lane)
+{
+	HASH_DEL(store->operations.lanes, lane);
+	forget_gone(lane, true);
+	free(lane->path);
+	free(lane);
+}
+
+static void free_lane_if_idle(struct store_etcd *store, struct lane *lane)
+{
+	if (!lane->operations && !lane->withdrawals)
+		etcd_lane_free(store, lane);
+}
+
+void etcd_lane_leave(struct store_etcd *store, struct lane *lane)
+{
+	forget_gone(lane, false);
+	free_lane_if_idle(store, lane);
+}
+
+static struct gone *add_gone(struct lane *lane, const char *name)
+{
+	struct gone *gone = calloc(1, sizeof(*gone) + strlen(name) + 1);
+
+	if (!gone)
+		return NULL;
+	strcpy(gone->name, name);
+	LL_PREPEND(lane->gone, gone);
+	return gone;
+}
+
+static struct gone *find_gone(const struct lane *lane, const char *name)
+{
+	struct gone *gone = lane ? lane->gone : NULL;
+
+	while (gone && strcmp(gone->name, name) != 0)
+		gone = gone->next;
+	return gone;
+}
+
+void etcd_lane_note_gone(struct store_etcd *store, const char *path, const char *name)
+{
+	struct lane *lane;
+
+	HASH_FIND_STR(store->operations.lanes, path, lane);
+	if (lane && lane->operations)
+		add_gone(lane, name); /* without memory it comes once more, and goes once more */
+}
+
+bool etcd_lane_begin_withdrawal(struct store_etcd *store, const char *path, const char *name)
+{
+	struct lane *lane = etcd_lane_get(store, path);
+	struct gone *gone = lane ? add_gone(lane, name) : NULL;
+
+	if (gone) {
+		gone->is_pending = true;
+		lane->withdrawals++;
+	} else if (lane) {
+		free_lane_if_idle(store, lane);
+	}
+	return gone != NULL;
+}
+
+void etcd_lane_end_withdrawal(struct store_etcd *store, const char *path, const char *name,
+			      bool is_gone)
+{
+	struct gone *gone;
+	struct lane *lane;
+
+	HASH_FIND_STR(store->operations.lanes, path, lane);
+	gone = find_gone(lane, name);
+	if (!gone)
+		return;
+	gone->is_pending = false;
+	lane->withdrawals--;
+	if (!is_gone || !lane->operations) {
+		LL_DELETE(lane->gone, gone);
+		free(gone);
+	}
+	free_lane_if_idle(store, lane);
+}
+
+bool etcd_lane_is_about(struct store_etcd *store, const char *path, const char *name)
+{
+	const struct operation *operation;
+	struct lane *lane;
+
+	HASH_FIND_STR(store->operations.lanes, path, lane);
+	operation = lane ? lane->operations : NULL;
+	while (operation && (!operation->name || strcmp(operation->name, name) != 0))
+		operation = operation->next;
+	return operation != NULL;
+}
+
+bool etcd_lane_has_gone(struct store_etcd *store, const char *path, const char *name)
+{
+	struct lane *lane;
+
+	HASH_FIND_STR(store->operations.lanes, path, lane);
+	return find_gone(lane, name) != NULL;
+}
