@@ -46,7 +46,7 @@ void etcd_batches_drop(struct store_etcd *store)
 {
 	struct batch *batch;
 
-	while ((batch = store->batches)) {
+	while ((batch = store->batches) != NULL) {
 		DL_DELETE(store->batches, batch);
 		grpc_cancel(batch->call);
 		free(batch);
@@ -115,13 +115,13 @@ static void fill(struct batch *batch, struct operation **list, struct transactio
 {
 	bool is_full = false;
 
-	while (*list && !is_full) {
+	while (*list != NULL && !is_full) {
 		struct operation *operation = *list;
 		int error;
 
 		if (operation->alone && batch->count > 0)
 			return;
-		operation->alone |= batch->count == 0 && !operation->due_next;
+		operation->alone |= batch->count == 0 && operation->due_next == NULL;
 		DL_DELETE2(*list, operation, due_prev, due_next);
 		operation->step = transaction->then.count;
 		error = operation->kind->say(operation, transaction);
@@ -139,7 +139,7 @@ static bool send_some(struct store_etcd *store, enum operation_batch kind)
 	struct batch *batch = calloc(1, sizeof(*batch));
 	struct transaction transaction;
 
-	if (!batch)
+	if (batch == NULL)
 		return false;
 	batch->store = store;
 	batch->kind = kind;
@@ -152,10 +152,10 @@ static bool send_some(struct store_etcd *store, enum operation_batch kind)
 		batch->call = etcd_transaction_send(&transaction, store->grpc, 0, on_answer, batch);
 	for (size_t i = 0; i < batch->count; i++) {
 		etcd_operation_forget_said(batch->operations[i]);
-		if (!batch->call)
+		if (batch->call == NULL)
 			etcd_operation_fail(batch->operations[i], -ECONNRESET);
 	}
-	if (batch->call)
+	if (batch->call != NULL)
 		DL_APPEND(store->batches, batch);
 	else
 		free(batch);
@@ -177,12 +177,12 @@ static void send_all(struct store_etcd *store, enum operation_batch kind)
 	struct operation **list = &store->operations.ready[kind], *operation;
 	bool may_send = etcd_is_open(store);
 
-	while (*list && may_send) {
+	while (*list != NULL && may_send) {
 		if (count_under_way(store, kind) >= UNDER_WAY_MAX)
 			return;
 		may_send = send_some(store, kind);
 	}
-	while ((operation = *list)) {
+	while ((operation = *list) != NULL) {
 		DL_DELETE2(*list, operation, due_prev, due_next);
 		etcd_operation_fail(operation, -ECONNRESET);
 	}

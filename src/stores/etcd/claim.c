@@ -20,7 +20,8 @@ enum { DATA, END, MARKER, TOKENS }; /* the keys that are said */
 /* Whether the claim is among the keys that were found. */
 static bool is_found(const Etcd__RangeResponse *found, const struct etcd_named *claim)
 {
-	return found && found->n_kvs > 0 && etcd_message_is_key(found->kvs[0], &claim->key) &&
+	return found != NULL && found->n_kvs > 0 &&
+	       etcd_message_is_key(found->kvs[0], &claim->key) &&
 	       found->kvs[0]->create_revision == claim->order;
 }
 
@@ -61,7 +62,7 @@ void etcd_amend(struct store *base, void *tag, const char *path, const char *nam
 	struct operation *operation =
 		etcd_operation_create_about(store_etcd_from(base), &amend, tag, path, name, text);
 
-	if (!operation)
+	if (operation == NULL)
 		return;
 	operation->version = version;
 	etcd_operation_start(operation, true);
@@ -103,7 +104,7 @@ void etcd_mark(struct store *base, void *tag, const char *path, const char *name
 	struct operation *operation =
 		etcd_operation_create_about(store_etcd_from(base), &mark, tag, path, name, text);
 
-	if (operation)
+	if (operation != NULL)
 		etcd_operation_start(operation, true);
 }
 
@@ -124,7 +125,7 @@ static bool add_proof(struct transaction *transaction, const struct operation *o
 	}
 	if (!etcd_key_end_of_claim(&proved->end, &claim->key))
 		return false;
-	if (!proof->text) {
+	if (proof->text == NULL) {
 		etcd_transaction_require_created(transaction, &claim->key, claim->order);
 		etcd_transaction_range(&transaction->otherwise, &claim->key, &proved->end)
 			->keys_only = true;
@@ -171,7 +172,7 @@ static bool stands(const struct operation *operation, size_t i, const Etcd__Rang
 	const struct etcd_named *claim = &operation->proved[i].claim;
 
 	if (claim->is_file)
-		return found && found->n_kvs == 1 &&
+		return found != NULL && found->n_kvs == 1 &&
 		       found->kvs[0]->lease == operation->store->session.lease_id;
 	return is_found(found, claim);
 }
@@ -189,8 +190,8 @@ static int find_missing(const struct operation *operation, const Etcd__TxnRespon
 		}
 		const Etcd__KeyValue *data =
 			etcd_message_data(found, &operation->proved[i].claim.key);
-		int64_t version = data ? data->version : 0;
-		if (operation->proofs[i].text &&
+		int64_t version = data != NULL ? data->version : 0;
+		if (operation->proofs[i].text != NULL &&
 		    operation->proofs[i].version != STORE_ANY_VERSION &&
 		    version != operation->proofs[i].version)
 			return -ESTALE;
@@ -228,10 +229,10 @@ static bool take_proofs(struct operation *operation, const struct store_proof *p
 
 	for (size_t i = 0; i < count; i++)
 		bytes += strlen(proofs[i].path) + 1 +
-			 (proofs[i].text ? strlen(proofs[i].text) + 1 : 0);
+			 (proofs[i].text != NULL ? strlen(proofs[i].text) + 1 : 0);
 	operation->proofs = malloc(bytes + 1);
 	operation->proved = calloc(count + 1, sizeof(*operation->proved));
-	if (!operation->proofs || !operation->proved)
+	if (operation->proofs == NULL || operation->proved == NULL)
 		return false;
 	at = (char *)&operation->proofs[count];
 	for (size_t i = 0; i < count; i++) {
@@ -240,18 +241,18 @@ static bool take_proofs(struct operation *operation, const struct store_proof *p
 
 		*proof = (struct store_proof){.path = at, .version = proofs[i].version};
 		at = stpcpy(at, proofs[i].path) + 1;
-		if (proofs[i].text) {
+		if (proofs[i].text != NULL) {
 			proof->text = at;
 			at = stpcpy(at, proofs[i].text) + 1;
 		}
 		operation->count = i + 1;
-		if (proofs[i].name) {
+		if (proofs[i].name != NULL) {
 			*claim = etcd_key_of_claim(root, proofs[i].path, proofs[i].name);
 		} else {
 			claim->is_file = true;
 			etcd_key_of_file(&claim->key, root, proofs[i].path);
 		}
-		if (!claim->key.bytes)
+		if (claim->key.bytes == NULL)
 			return false;
 	}
 	return true;
@@ -269,7 +270,7 @@ void etcd_touch(struct store_etcd *store)
 {
 	struct operation *operation = etcd_operation_create(store, &touch, NULL, "", NULL);
 
-	if (operation)
+	if (operation != NULL)
 		etcd_operation_start(operation, false);
 }
 
@@ -282,14 +283,14 @@ void etcd_prove(struct store *base, void *tag, const struct store_proof *proofs,
 	struct operation *operation =
 		etcd_operation_create(store, &prove, tag, count > 0 ? proofs[0].path : "", NULL);
 
-	if (!operation)
+	if (operation == NULL)
 		return;
 	if (!take_proofs(operation, proofs, count)) {
 		etcd_operation_free(operation);
 		etcd_starve(store);
 		return;
 	}
-	if (!tag)
+	if (tag == NULL)
 		etcd_lease_note_beat(&store->lease, clock_now_ms());
 	etcd_operation_start(operation, false);
 }

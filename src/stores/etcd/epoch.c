@@ -136,7 +136,7 @@ static void judge_mark(struct store_etcd *store, const Etcd__TxnResponse *answer
 {
 	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 1);
 
-	bool is_there = !found || found->n_kvs > 0;
+	bool is_there = found == NULL || found->n_kvs > 0;
 
 	if (!is_there && store->epoch.new_root)
 		change_mark(store, true);
@@ -173,14 +173,14 @@ static bool read_attempt(struct store_etcd *store, int status, const char *text,
 	}
 	*ret = status == GRPC_OK ? etcd_message_read(&etcd__txn_response__descriptor, bytes, count)
 				 : NULL;
-	if (*ret && (*ret)->header) {
+	if (*ret != NULL && (*ret)->header != NULL) {
 		if (!has_gone_back(store, (*ret)->header) || !store->session.resumed)
 			return true;
 		store->session.is_over = true;
 		etcd__txn_response__free_unpacked(*ret, NULL);
 		return false;
 	}
-	if (*ret)
+	if (*ret != NULL)
 		etcd__txn_response__free_unpacked(*ret, NULL);
 	end(store, status == GRPC_OK ? GRPC_CANCELLED : status, text);
 	return false;
@@ -192,7 +192,7 @@ static bool find_epoch(const Etcd__TxnResponse *answer, uint64_t *ret)
 	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
 	char text[ETCD_EPOCH_BYTES] = {0};
 
-	if (!found || found->n_kvs != 1 || found->kvs[0]->value.len != ETCD_EPOCH_BYTES - 1)
+	if (found == NULL || found->n_kvs != 1 || found->kvs[0]->value.len != ETCD_EPOCH_BYTES - 1)
 		return false;
 	memcpy(text, found->kvs[0]->value.data, ETCD_EPOCH_BYTES - 1);
 	*ret = strtoull(text, NULL, 16);
@@ -216,7 +216,7 @@ static void attempt(struct store_etcd *store, struct transaction *transaction, b
 	store->session.asking =
 		etcd_transaction_send(transaction, store->grpc, limit_ms, done, store);
 	etcd_wake(store);
-	if (!store->session.asking)
+	if (store->session.asking == NULL)
 		end(store, GRPC_CANCELLED, "");
 }
 

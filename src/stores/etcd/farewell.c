@@ -38,7 +38,8 @@ static void on_answer(void *context, int status, const char *text, const void *a
 
 static void send(struct farewell *farewell, struct transaction *transaction)
 {
-	if (etcd_transaction_send(transaction, farewell->store->grpc, 0, on_answer, farewell))
+	if (etcd_transaction_send(transaction, farewell->store->grpc, 0, on_answer, farewell) !=
+	    NULL)
 		farewell->unanswered++;
 }
 
@@ -78,7 +79,7 @@ static void on_keys(void *context, int status, const char *text, const void *byt
 			    : NULL;
 
 	farewell->unanswered--;
-	if (answer) {
+	if (answer != NULL) {
 		delete_data(farewell, answer);
 		etcd__lease_time_to_live_response__free_unpacked(answer, NULL);
 	}
@@ -95,7 +96,7 @@ static void ask_for_keys(struct farewell *farewell)
 	request.keys = true;
 	if (grpc_call(store->grpc, KEYS_METHOD, message,
 		      etcd__lease_time_to_live_request__pack(&request, message), 0, on_keys,
-		      farewell))
+		      farewell) != NULL)
 		farewell->unanswered++;
 }
 
@@ -107,7 +108,8 @@ static void revoke(struct farewell *farewell)
 
 	request.id = farewell->lease;
 	if (grpc_call(store->grpc, ETCD_REVOKE_METHOD, message,
-		      etcd__lease_revoke_request__pack(&request, message), 0, on_answer, farewell))
+		      etcd__lease_revoke_request__pack(&request, message), 0, on_answer,
+		      farewell) != NULL)
 		farewell->unanswered++;
 }
 

@@ -82,14 +82,14 @@ static struct file_turn *find_or_make_turn(struct store_etcd *store, const struc
 {
 	struct file_turn *turn = find_turn(store, key);
 
-	if (turn)
+	if (turn != NULL)
 		return turn;
 	turn = calloc(1, sizeof(*turn) + key->count + 1);
-	if (!turn)
+	if (turn == NULL)
 		return NULL;
 	memcpy(turn->key, key->bytes, key->count);
 	HASH_ADD_KEYPTR(hh, store->turns, turn->key, key->count, turn);
-	if (turn->hh.tbl)
+	if (turn->hh.tbl != NULL)
 		return turn;
 	free(turn);
 	return NULL;
@@ -103,14 +103,14 @@ static void leave_turns(struct operation *operation)
 	for (size_t i = 0; i < file->count; i++) {
 		struct file_turn *turn = find_turn(store, &file->keys[i]);
 
-		if (!turn)
+		if (turn == NULL)
 			continue;
 		if (file->is_listed)
 			DL_DELETE(turn->readers, file);
 		file->is_listed = false;
 		if (turn->alteration == operation)
 			turn->alteration = NULL;
-		if (!turn->alteration && !turn->readers) {
+		if (turn->alteration == NULL && turn->readers == NULL) {
 			HASH_DEL(store->turns, turn);
 			free(turn);
 		}
@@ -121,7 +121,7 @@ static void finish(struct operation *operation)
 {
 	struct file_request *file = operation->file;
 
-	if (file) {
+	if (file != NULL) {
 		leave_turns(operation);
 		for (size_t i = 0; i < file->count; i++) {
 			free(file->keys[i].bytes);
@@ -139,13 +139,14 @@ static struct operation *create(struct store *base, const struct operation_kind 
 {
 	char *plain = file_path_plain(path);
 	struct operation *operation =
-		plain ? etcd_operation_create(store_etcd_from(base), kind, tag, plain, NULL) : NULL;
+		plain != NULL ? etcd_operation_create(store_etcd_from(base), kind, tag, plain, NULL)
+			      : NULL;
 
 	free(plain);
-	if (!operation)
+	if (operation == NULL)
 		return NULL;
 	operation->file = calloc(1, sizeof(*operation->file));
-	if (operation->file) {
+	if (operation->file != NULL) {
 		operation->file->operation = operation;
 		return operation;
 	}
@@ -157,7 +158,7 @@ static struct operation *create(struct store *base, const struct operation_kind 
 static bool may_wait(struct operation *operation, size_t most)
 {
 	operation->file->waiting = calloc(most + 1, sizeof(struct waiter));
-	return operation->file->waiting;
+	return operation->file->waiting != NULL;
 }
 
 static void wait_for(struct operation *operation, struct operation *other)
@@ -179,7 +180,7 @@ static bool take_turns(struct operation *operation)
 
 	for (size_t i = 0; i < file->count; i++) {
 		turns[i] = find_or_make_turn(store, &file->keys[i]);
-		if (!turns[i])
+		if (turns[i] == NULL)
 			return false;
 		DL_COUNT(turns[i]->readers, reader, readers);
 		most += readers + 1;
@@ -187,7 +188,7 @@ static bool take_turns(struct operation *operation)
 	if (!may_wait(operation, most))
 		return false;
 	for (size_t i = 0; i < file->count; i++) {
-		if (turns[i]->alteration && !turns[i]->readers)
+		if (turns[i]->alteration != NULL && turns[i]->readers == NULL)
 			wait_for(operation, turns[i]->alteration);
 		DL_FOREACH_SAFE (turns[i]->readers, reader, next) {
 			wait_for(operation, reader->operation);
@@ -205,9 +206,9 @@ static bool take_reader_turn(struct operation *operation)
 	struct file_request *file = operation->file;
 	struct file_turn *turn = find_or_make_turn(operation->store, &file->keys[0]);
 
-	if (!turn || !may_wait(operation, 1))
+	if (turn == NULL || !may_wait(operation, 1))
 		return false;
-	if (turn->alteration)
+	if (turn->alteration != NULL)
 		wait_for(operation, turn->alteration);
 	DL_APPEND(turn->readers, file);
 	file->is_listed = true;
@@ -229,7 +230,7 @@ static void release_waiters(struct operation *operation)
 	struct waiter *waiter;
 
 	leave_turns(operation);
-	while ((waiter = file->waiters)) {
+	while ((waiter = file->waiters) != NULL) {
 		LL_DELETE(file->waiters, waiter);
 		if (--waiter->operation->file->waits == 0)
 			etcd_operation_send_again(waiter->operation);
@@ -249,7 +250,7 @@ static bool copy_step(struct file_request *file, const char *root, const struct 
 	if (!is_new && step->kind != STEP_REPLACE)
 		return true;
 	file->values[i] = etcd_key_file_value(step->text, clock_wall_ms(), is_new);
-	return file->values[i];
+	return file->values[i] != NULL;
 }
 
 /* What has to be so for the step. */
@@ -321,22 +322,22 @@ static int say_alter(struct operation *operation, struct transaction *transactio
 static int find_obstacle(const struct file_request *file, size_t i,
 			 const Etcd__RangeResponse *found)
 {
-	const Etcd__KeyValue *kv = found && found->n_kvs > 0 ? found->kvs[0] : NULL;
+	const Etcd__KeyValue *kv = found != NULL && found->n_kvs > 0 ? found->kvs[0] : NULL;
 	uint32_t version = file->steps[i].version;
 
 	switch (file->steps[i].kind) {
 	case STEP_MAKE:
-		return kv ? -EEXIST : 0;
+		return kv != NULL ? -EEXIST : 0;
 	case STEP_TAKE:
 		return 0;
 	case STEP_REPLACE:
 	case STEP_REMOVE:
-		if (!kv || (version == STORE_ANY_VERSION && kv->lease != file->lease))
+		if (kv == NULL || (version == STORE_ANY_VERSION && kv->lease != file->lease))
 			return -ENOENT;
 		return version != STORE_ANY_VERSION && kv->version != (int64_t)version + 1 ? -ESTALE
 											   : 0;
 	case STEP_CHECK:
-		return kv && kv->lease == file->lease ? 0 : -ENOENT;
+		return kv != NULL && kv->lease == file->lease ? 0 : -ENOENT;
 	}
 	return 0;
 }
@@ -368,12 +369,12 @@ int etcd_alter(struct store *base, struct store_change *change, const struct sto
 {
 	struct operation *operation = create(base, &alter, change, count > 0 ? steps[0].path : "");
 	const struct store_etcd *store = store_etcd_from(base);
-	bool done = operation;
+	bool done = operation != NULL;
 
 	for (size_t i = 0; i < count && done; i++)
 		done = copy_step(operation->file, store->root, &steps[i]);
 	if (!done || !take_turns(operation)) {
-		if (operation)
+		if (operation != NULL)
 			etcd_operation_free(operation);
 		return -ENOMEM;
 	}
@@ -414,7 +415,7 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 	struct store_read *read = operation->tag;
 	struct store_claim claim;
 
-	if (!error && !found)
+	if (!error && found == NULL)
 		error = -EIO;
 	if (!error && found->n_kvs == 0)
 		error = -ENOENT;
@@ -433,7 +434,7 @@ int etcd_read_file(struct store *base, struct store_read *read, const char *path
 {
 	struct operation *operation = create(base, &read_kind, read, path);
 
-	if (!operation)
+	if (operation == NULL)
 		return -ENOMEM;
 	operation->file->count = 1;
 	if (!etcd_key_of_file(&operation->file->keys[0], operation->store->root, path) ||
@@ -465,8 +466,8 @@ static int say_files(struct operation *operation, struct transaction *transactio
 static bool is_file(const struct operation *operation, const char *rest, size_t bytes,
 		    int64_t lease)
 {
-	if (bytes == 0 || memchr(rest, '\0', bytes) || rest[0] == '/' || rest[bytes - 1] == '/' ||
-	    memmem(rest, bytes, "//", 2))
+	if (bytes == 0 || memchr(rest, '\0', bytes) != NULL || rest[0] == '/' ||
+	    rest[bytes - 1] == '/' || memmem(rest, bytes, "//", 2) != NULL)
 		return false;
 	if (*operation->path == '\0' && bytes >= strlen(private_names) &&
 	    memcmp(rest, private_names, strlen(private_names)) == 0)
@@ -496,7 +497,7 @@ static void conclude_files(struct operation *operation, int error, const Etcd__T
 	const struct names *names = operation->names;
 	struct store_files *files = operation->tag;
 
-	if (!error && !found)
+	if (!error && found == NULL)
 		error = -EIO;
 	if (!error && !add_files(operation, found))
 		error = -ENOMEM;
@@ -530,9 +531,10 @@ int etcd_files(struct store *base, struct store_files *files, const char *direct
 	DL_FOREACH (store->operations.others, other)
 		alterations += other->kind == &alter;
 	operation = create(base, &files_kind, files, directory);
-	if (!operation || !etcd_names_begin(operation) || !may_wait(operation, alterations) ||
+	if (operation == NULL || !etcd_names_begin(operation) ||
+	    !may_wait(operation, alterations) ||
 	    !etcd_key_of_queue(&operation->queue, store->root, directory)) {
-		if (operation)
+		if (operation != NULL)
 			etcd_operation_free(operation);
 		return -ENOMEM;
 	}

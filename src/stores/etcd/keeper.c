@@ -23,7 +23,7 @@ bool etcd_keeper_send(struct store_etcd *store, int64_t lease)
 	uint8_t message[32];
 
 	request.id = lease;
-	return store->keeper.stream &&
+	return store->keeper.stream != NULL &&
 	       grpc_stream_send(store->keeper.stream, message,
 				etcd__lease_keep_alive_request__pack(&request, message)) == 0;
 }

@@ -35,14 +35,14 @@ static bool join_texts(struct etcd_key *ret, const char *const *texts)
 	size_t count = 0;
 	char *at;
 
-	for (size_t i = 0; texts[i]; i++)
+	for (size_t i = 0; texts[i] != NULL; i++)
 		count += strlen(texts[i]);
 	*ret = (struct etcd_key){malloc(count + 1), count};
-	if (!ret->bytes)
+	if (ret->bytes == NULL)
 		return false;
 	at = ret->bytes;
 	*at = '\0';
-	for (size_t i = 0; texts[i]; i++)
+	for (size_t i = 0; texts[i] != NULL; i++)
 		at = stpcpy(at, texts[i]);
 	return true;
 }
@@ -57,13 +57,13 @@ static bool join_below_texts(struct etcd_key *ret, const char *root, const char 
 	size_t room = strlen(root) + strlen(between) + strlen(path) + 1;
 	char *at;
 
-	for (size_t i = 0; texts[i]; i++)
+	for (size_t i = 0; texts[i] != NULL; i++)
 		room += strlen(texts[i]);
 	*ret = (struct etcd_key){.bytes = malloc(room)};
-	if (!ret->bytes)
+	if (ret->bytes == NULL)
 		return false;
 	at = file_path_put_plain(stpcpy(stpcpy(ret->bytes, root), between), path);
-	for (size_t i = 0; texts[i]; i++)
+	for (size_t i = 0; texts[i] != NULL; i++)
 		at = stpcpy(at, texts[i]);
 	ret->count = (size_t)(at - ret->bytes);
 	return true;
@@ -260,7 +260,7 @@ bool etcd_key_end(struct etcd_key *ret, const struct etcd_key *key)
 	size_t count = key->count;
 
 	*ret = (struct etcd_key){malloc(count + 2), 0};
-	if (!ret->bytes)
+	if (ret->bytes == NULL)
 		return false;
 	memcpy(ret->bytes, key->bytes, count);
 	while (count > 0 && (unsigned char)ret->bytes[count - 1] == 0xff)
@@ -300,7 +300,7 @@ static char *format_other(const char *text, size_t bytes, const char *tag, int64
 	char *name = malloc(3 * bytes + strlen(tag) + NUMBER_BYTES);
 	char *at = name;
 
-	for (size_t i = 0; name && i < bytes; i++) {
+	for (size_t i = 0; name != NULL && i < bytes; i++) {
 		unsigned char c = (unsigned char)text[i];
 
 		if (c > ' ' && c < 0x7f && c != '%' && c != '/')
@@ -308,7 +308,7 @@ static char *format_other(const char *text, size_t bytes, const char *tag, int64
 		else
 			at = escape_put(at, c);
 	}
-	if (name)
+	if (name != NULL)
 		sprintf(at, "%s%010" PRId64, tag, revision);
 	return name;
 }
@@ -338,7 +338,7 @@ bool etcd_key_is_claim(const char *rest, size_t bytes)
 {
 	size_t folder = find_folder(rest, bytes).bytes;
 
-	return bytes > folder && !memchr(rest + folder, '/', bytes - folder);
+	return bytes > folder && memchr(rest + folder, '/', bytes - folder) == NULL;
 }
 
 /* How many bytes of a value are its first line, without its end. */
@@ -346,7 +346,7 @@ static size_t value_line(const char *value, size_t bytes)
 {
 	const char *end = bytes > 0 ? memchr(value, '\n', bytes) : NULL;
 
-	return end ? (size_t)(end - value) : bytes;
+	return end != NULL ? (size_t)(end - value) : bytes;
 }
 
 char *etcd_key_claim_value(const struct claim_name *claim)
@@ -395,7 +395,7 @@ static size_t count_digits(const char *text, size_t bytes, const char *digits)
 {
 	size_t count = 0;
 
-	while (count < bytes && text[count] && strchr(digits, text[count]))
+	while (count < bytes && text[count] && strchr(digits, text[count]) != NULL)
 		count++;
 	return count;
 }
@@ -435,7 +435,7 @@ bool etcd_key_is_of_lock(const char *rest, size_t bytes, int64_t lease)
 	if (etcd_key_is_data(rest, bytes))
 		bytes -= strlen(DATA);
 	slash = memrchr(rest, '/', bytes);
-	folder = slash ? (size_t)(slash - rest) + 1 : 0;
+	folder = slash != NULL ? (size_t)(slash - rest) + 1 : 0;
 	snprintf(mutex, sizeof(mutex), "%016" PRIx64, (uint64_t)lease);
 	stripped = mutex + strspn(mutex, "0");
 	if (lease != 0 && (is_text(rest + folder, bytes - folder, mutex) ||
@@ -475,7 +475,7 @@ char *etcd_key_claim_parse(const char *rest, size_t bytes, const char *value, si
 	    ret->mode == folder.mode) {
 		ret->order = revision;
 		name = malloc(CLAIM_NAME_BYTES);
-		if (name)
+		if (name != NULL)
 			claim_name_format_placed(name, ret);
 		return name;
 	}

@@ -34,16 +34,16 @@ struct lane *etcd_lane_get(struct store_etcd *store, const char *path)
 	struct lane *lane;
 
 	HASH_FIND_STR(store->operations.lanes, path, lane);
-	if (lane)
+	if (lane != NULL)
 		return lane;
 	lane = calloc(1, sizeof(*lane));
-	if (lane)
+	if (lane != NULL)
 		lane->path = strdup(path);
-	if (lane && lane->path)
+	if (lane != NULL && lane->path != NULL)
 		HASH_ADD_KEYPTR(hh, store->operations.lanes, lane->path, strlen(lane->path), lane);
-	if (lane && lane->hh.tbl)
+	if (lane != NULL && lane->hh.tbl != NULL)
 		return lane;
-	if (lane)
+	if (lane != NULL)
 		free(lane->path);
 	free(lane);
 	return NULL;
@@ -59,7 +59,7 @@ void etcd_lane_free(struct store_etcd *store, struct lane *lane)
 
 static void free_lane_if_idle(struct store_etcd *store, struct lane *lane)
 {
-	if (!lane->operations && !lane->withdrawals)
+	if (lane->operations == NULL && !lane->withdrawals)
 		etcd_lane_free(store, lane);
 }
 
@@ -73,7 +73,7 @@ static struct gone *add_gone(struct lane *lane, const char *name)
 {
 	struct gone *gone = calloc(1, sizeof(*gone) + strlen(name) + 1);
 
-	if (!gone)
+	if (gone == NULL)
 		return NULL;
 	strcpy(gone->name, name);
 	LL_PREPEND(lane->gone, gone);
@@ -82,9 +82,9 @@ static struct gone *add_gone(struct lane *lane, const char *name)
 
 static struct gone *find_gone(const struct lane *lane, const char *name)
 {
-	struct gone *gone = lane ? lane->gone : NULL;
+	struct gone *gone = lane != NULL ? lane->gone : NULL;
 
-	while (gone && strcmp(gone->name, name) != 0)
+	while (gone != NULL && strcmp(gone->name, name) != 0)
 		gone = gone->next;
 	return gone;
 }
@@ -94,19 +94,19 @@ void etcd_lane_note_gone(struct store_etcd *store, const char *path, const char 
 	struct lane *lane;
 
 	HASH_FIND_STR(store->operations.lanes, path, lane);
-	if (lane && lane->operations)
+	if (lane != NULL && lane->operations != NULL)
 		add_gone(lane, name); /* without memory it comes once more, and goes once more */
 }
 
 bool etcd_lane_begin_withdrawal(struct store_etcd *store, const char *path, const char *name)
 {
 	struct lane *lane = etcd_lane_get(store, path);
-	struct gone *gone = lane ? add_gone(lane, name) : NULL;
+	struct gone *gone = lane != NULL ? add_gone(lane, name) : NULL;
 
-	if (gone) {
+	if (gone != NULL) {
 		gone->is_pending = true;
 		lane->withdrawals++;
-	} else if (lane) {
+	} else if (lane != NULL) {
 		free_lane_if_idle(store, lane);
 	}
 	return gone != NULL;
@@ -120,11 +120,11 @@ void etcd_lane_end_withdrawal(struct store_etcd *store, const char *path, const 
 
 	HASH_FIND_STR(store->operations.lanes, path, lane);
 	gone = find_gone(lane, name);
-	if (!gone)
+	if (gone == NULL)
 		return;
 	gone->is_pending = false;
 	lane->withdrawals--;
-	if (!is_gone || !lane->operations) {
+	if (!is_gone || lane->operations == NULL) {
 		LL_DELETE(lane->gone, gone);
 		free(gone);
 	}
@@ -137,8 +137,8 @@ bool etcd_lane_is_about(struct store_etcd *store, const char *path, const char *
 	struct lane *lane;
 
 	HASH_FIND_STR(store->operations.lanes, path, lane);
-	operation = lane ? lane->operations : NULL;
-	while (operation && (!operation->name || strcmp(operation->name, name) != 0))
+	operation = lane != NULL ? lane->operations : NULL;
+	while (operation != NULL && (operation->name == NULL || strcmp(operation->name, name) != 0))
 		operation = operation->next;
 	return operation != NULL;
 }

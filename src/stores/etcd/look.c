@@ -29,11 +29,11 @@ static struct operation *create(struct store *base, const struct operation_kind 
 	struct store_etcd *store = store_etcd_from(base);
 	struct operation *operation = etcd_operation_create(store, kind, tag, path, name);
 
-	if (!operation)
+	if (operation == NULL)
 		return NULL;
 	errno = 0;
 	operation->claim = etcd_key_of_claim(store->root, path, name);
-	if (operation->claim.key.bytes || errno != ENOMEM)
+	if (operation->claim.key.bytes != NULL || errno != ENOMEM)
 		return operation;
 	etcd_operation_free(operation);
 	return NULL;
@@ -42,7 +42,7 @@ static struct operation *create(struct store *base, const struct operation_kind 
 /* Up to where the keys of the claim are. Returns 0; -ENOENT: no claim has such a name; -ENOMEM. */
 static int make_end(struct operation *operation)
 {
-	if (!operation->claim.key.bytes)
+	if (operation->claim.key.bytes == NULL)
 		return -ENOENT;
 	return etcd_key_end_of_claim(&operation->said[END], &operation->claim.key) ? 0 : -ENOMEM;
 }
@@ -52,7 +52,7 @@ static int make_end(struct operation *operation)
 /* Whether the key that goes on so is one of a lock below, and not of a claim of this one. */
 static bool is_below(const struct operation *operation, const char *rest, size_t bytes)
 {
-	if (!memchr(rest, '/', bytes))
+	if (memchr(rest, '/', bytes) == NULL)
 		return false;
 	if (*operation->path == '\0')
 		return bytes < strlen(RESERVED) || memcmp(rest, RESERVED, strlen(RESERVED)) != 0;
@@ -104,9 +104,9 @@ static int turn_page(struct operation *operation, const Etcd__RangeResponse *fou
 	if (!etcd_message_rest(last, &operation->queue, &rest, &bytes))
 		return -EIO;
 	slash = memchr(rest, '/', bytes);
-	bytes = operation->queue.count + (slash ? (size_t)(slash - rest) : bytes);
+	bytes = operation->queue.count + (slash != NULL ? (size_t)(slash - rest) : bytes);
 	/* The character behind '/'; or the next key. */
-	return etcd_names_turn_page(operation, last->key.data, bytes, slash ? '0' : '\0');
+	return etcd_names_turn_page(operation, last->key.data, bytes, slash != NULL ? '0' : '\0');
 }
 
 static void conclude_look(struct operation *operation, int error, const Etcd__TxnResponse *answer)
@@ -117,7 +117,7 @@ static void conclude_look(struct operation *operation, int error, const Etcd__Tx
 	struct queue queue = {0};
 	bool is_above_all = *operation->path == '\0';
 
-	if (!error && !found)
+	if (!error && found == NULL)
 		error = -EIO;
 	if (!error && !add_names(operation, found, names))
 		error = -ENOMEM;
@@ -151,7 +151,7 @@ int etcd_look(struct store *base, struct store_look *look, const char *path)
 	struct operation *operation =
 		etcd_operation_create(store_etcd_from(base), &look_kind, look, path, NULL);
 
-	if (!operation)
+	if (operation == NULL)
 		return -ENOMEM;
 	if (!etcd_names_begin(operation)) {
 		etcd_operation_free(operation);
@@ -188,8 +188,9 @@ static const Etcd__KeyValue *find_claim(const struct operation *operation,
 	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
 	const struct etcd_named *claim = &operation->claim;
 
-	*ret_data = found ? etcd_message_data(found, &claim->key) : NULL;
-	if (!found || found->n_kvs == 0 || !etcd_message_is_key(found->kvs[0], &claim->key) ||
+	*ret_data = found != NULL ? etcd_message_data(found, &claim->key) : NULL;
+	if (found == NULL || found->n_kvs == 0 ||
+	    !etcd_message_is_key(found->kvs[0], &claim->key) ||
 	    (!operation->marked && found->kvs[0]->create_revision != claim->order) ||
 	    (operation->marked && !is_value(found->kvs[0], operation->name)))
 		return NULL;
@@ -204,17 +205,17 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 
 	if (!error)
 		found = find_claim(operation, answer, &data);
-	if (!error && !found)
+	if (!error && found == NULL)
 		error = -ENOENT;
 	if (!error) {
-		const ProtobufCBinaryData *value = data ? &data->value : &found->value;
-		size_t bytes = data || !operation->claim.is_ours ? value->len : 0;
+		const ProtobufCBinaryData *value = data != NULL ? &data->value : &found->value;
+		size_t bytes = data != NULL || !operation->claim.is_ours ? value->len : 0;
 
 		claim = (struct store_claim){
 			.data = bytes > 0 ? (const void *)value->data : "",
 			.data_bytes = bytes,
 			.session = (uint64_t)found->lease,
-			.version = data ? (uint32_t)data->version : 0,
+			.version = data != NULL ? (uint32_t)data->version : 0,
 		};
 	}
 	read->done(read, error, error ? NULL : &claim);
@@ -231,8 +232,9 @@ static bool look_for_marker(struct operation *operation, const char *claim)
 	operation->claim = (struct etcd_named){0};
 	free(operation->name);
 	operation->name = strdup(claim);
-	return operation->name && etcd_key_of_marker(&operation->claim.key, operation->store->root,
-						     operation->path, &parts);
+	return operation->name != NULL &&
+	       etcd_key_of_marker(&operation->claim.key, operation->store->root, operation->path,
+				  &parts);
 }
 
 static const struct operation_kind read_kind = {STORE_READ, "cannot look at", say_read,
@@ -243,10 +245,10 @@ int etcd_read(struct store *base, struct store_read *read, const char *path, con
 	struct operation *operation;
 	char marked[CLAIM_NAME_BYTES];
 
-	if (!name)
+	if (name == NULL)
 		return etcd_read_file(base, read, path);
 	operation = create(base, &read_kind, read, path, name);
-	if (!operation)
+	if (operation == NULL)
 		return -ENOMEM;
 	if (claim_marker_parse(name, marked) && !look_for_marker(operation, marked)) {
 		etcd_operation_free(operation);
@@ -280,7 +282,7 @@ static void conclude_write(struct operation *operation, int error, const Etcd__T
 
 	if (!error && (operation->lease == 0 || !answer->succeeded)) {
 		found = find_claim(operation, answer, &data);
-		error = !found ? -ENOENT : operation->lease != 0 ? -ESTALE : 0;
+		error = found == NULL ? -ENOENT : operation->lease != 0 ? -ESTALE : 0;
 	}
 	if (!error && operation->lease == 0 && found->lease == 0)
 		error = -EACCES; /* it is no claim */
@@ -315,10 +317,10 @@ int etcd_write(struct store *base, struct store_change *change, const char *path
 {
 	struct operation *operation = create(base, &write_kind, change, path, name);
 
-	if (operation)
+	if (operation != NULL)
 		operation->text = strdup(text);
-	if (!operation || !operation->text) {
-		if (operation)
+	if (operation == NULL || operation->text == NULL) {
+		if (operation != NULL)
 			etcd_operation_free(operation);
 		return -ENOMEM;
 	}
@@ -365,7 +367,7 @@ int etcd_remove(struct store *base, struct store_change *change, const char *pat
 	if (session == (uint64_t)base->ops->session(base))
 		return -EPERM;
 	operation = create(base, &remove_kind, change, path, name);
-	if (!operation)
+	if (operation == NULL)
 		return -ENOMEM;
 	etcd_operation_start(operation, false);
 	return 0;

@@ -26,19 +26,19 @@ bool etcd_names_add(struct names *names, const char *name, size_t bytes)
 		size_t room = names->room ? 2 * names->room : 16;
 		char **list = realloc(names->list, room * sizeof(*list));
 
-		if (!list)
+		if (list == NULL)
 			return false;
 		names->list = list;
 		names->room = room;
 	}
 	names->list[names->count] = strndup(name, bytes);
-	return names->list[names->count] && ++names->count;
+	return names->list[names->count] != NULL && ++names->count;
 }
 
 bool etcd_names_begin(struct operation *operation)
 {
 	operation->names = calloc(1, sizeof(*operation->names));
-	if (!operation->names ||
+	if (operation->names == NULL ||
 	    !etcd_key_of_queue(&operation->next_page, operation->store->root, operation->path))
 		return false;
 	/* An empty key would be refused: the first one is a NUL. */
@@ -59,7 +59,7 @@ int etcd_names_turn_page(struct operation *operation, const uint8_t *key, size_t
 {
 	char *page = malloc(bytes + 2);
 
-	if (!page)
+	if (page == NULL)
 		return -ENOMEM;
 	if (bytes > 0)
 		memcpy(page, key, bytes);
@@ -79,9 +79,9 @@ void etcd_names_free(struct operation *operation)
 {
 	struct names *names = operation->names;
 
-	for (size_t i = 0; names && i < names->count; i++)
+	for (size_t i = 0; names != NULL && i < names->count; i++)
 		free(names->list[i]);
-	if (names)
+	if (names != NULL)
 		free(names->list);
 	free(names);
 }

@@ -32,7 +32,7 @@ void etcd_operation_forget_said(struct operation *operation)
 
 void etcd_operation_free(struct operation *operation)
 {
-	if (operation->kind->finish)
+	if (operation->kind->finish != NULL)
 		operation->kind->finish(operation);
 	free(operation->path);
 	free(operation->name);
@@ -52,8 +52,8 @@ void etcd_operation_free(struct operation *operation)
 
 static bool copy(char **ret, const char *text)
 {
-	*ret = text ? strdup(text) : NULL;
-	return !text || *ret;
+	*ret = text != NULL ? strdup(text) : NULL;
+	return text == NULL || *ret != NULL;
 }
 
 struct operation *etcd_operation_create(struct store_etcd *store, const struct operation_kind *kind,
@@ -61,7 +61,7 @@ struct operation *etcd_operation_create(struct store_etcd *store, const struct o
 {
 	struct operation *operation = calloc(1, sizeof(*operation));
 
-	if (operation) {
+	if (operation != NULL) {
 		operation->store = store;
 		operation->kind = kind;
 		operation->tag = tag;
@@ -81,10 +81,10 @@ struct operation *etcd_operation_create_about(struct store_etcd *store,
 {
 	struct operation *operation = etcd_operation_create(store, kind, tag, path, name);
 
-	if (!operation)
+	if (operation == NULL)
 		return NULL;
 	operation->claim = etcd_key_of_claim(store->root, path, name);
-	if (operation->claim.key.bytes && copy(&operation->text, text))
+	if (operation->claim.key.bytes != NULL && copy(&operation->text, text))
 		return operation;
 	etcd_operation_free(operation);
 	etcd_starve(store);
@@ -128,7 +128,7 @@ static int send_alone(struct operation *operation)
 							on_answer, operation);
 	}
 	etcd_operation_forget_said(operation);
-	return error || operation->call ? error : -ENOMEM;
+	return error || operation->call != NULL ? error : -ENOMEM;
 }
 
 void etcd_operation_wait_for_others(struct operation *operation)
@@ -144,8 +144,8 @@ static bool may_send(const struct operation *operation)
 {
 	const struct store_etcd *store = operation->store;
 
-	return etcd_is_open(store) ||
-	       (operation->kind->is_outside && !operation->file && grpc_is_connected(store->grpc));
+	return etcd_is_open(store) || (operation->kind->is_outside && operation->file == NULL &&
+				       grpc_is_connected(store->grpc));
 }
 
 static void send_first(struct operation *operation)
@@ -175,7 +175,7 @@ void etcd_operation_start(struct operation *operation, bool in_lane)
 
 	if (in_lane) {
 		operation->lane = etcd_lane_get(store, operation->path);
-		if (!operation->lane) {
+		if (operation->lane == NULL) {
 			etcd_operation_free(operation);
 			etcd_starve(store);
 			return;
@@ -200,17 +200,17 @@ void etcd_operation_end(struct operation *operation, int error)
 	struct lane *lane = operation->lane;
 	struct operation *next = NULL;
 
-	if (store->statistics)
+	if (store->statistics != NULL)
 		store_statistics_count(store->statistics, operation->kind->counts_as,
 				       histogram_now_us() - operation->began_us, error);
-	if (!lane) {
+	if (lane == NULL) {
 		DL_DELETE(store->operations.others, operation);
 	} else {
 		DL_DELETE(lane->operations, operation);
 		next = lane->operations;
 		etcd_lane_leave(store, lane);
 	}
-	if (next)
+	if (next != NULL)
 		send_first(next);
 	etcd_operation_free(operation);
 }
@@ -219,7 +219,7 @@ int etcd_operation_read_answer(struct store_etcd *store, int64_t sent_ms, const 
 			       size_t count, Etcd__TxnResponse **ret)
 {
 	*ret = etcd_message_read(&etcd__txn_response__descriptor, bytes, count);
-	if (!*ret || !(*ret)->header || (*ret)->header->revision <= 0)
+	if (*ret == NULL || (*ret)->header == NULL || (*ret)->header->revision <= 0)
 		return -EIO;
 	etcd_note_seen(store, (*ret)->header);
 	etcd_lease_note_proof(&store->lease, sent_ms, (*ret)->header->member_id);
@@ -238,7 +238,7 @@ void etcd_operations_conclude_failed(struct store_etcd *store)
 {
 	struct operation *operation;
 
-	while ((operation = store->operations.failed)) {
+	while ((operation = store->operations.failed) != NULL) {
 		int error = operation->failure;
 
 		forget_failure(operation);
@@ -249,7 +249,7 @@ void etcd_operations_conclude_failed(struct store_etcd *store)
 static void drop(struct operation *operation)
 {
 	forget_failure(operation);
-	if (operation->call)
+	if (operation->call != NULL)
 		grpc_cancel(operation->call);
 	etcd_operation_free(operation);
 }
@@ -267,7 +267,7 @@ void etcd_operations_drop(struct store_etcd *store)
 		etcd_lane_free(store, lane);
 	}
 	DL_FOREACH_SAFE (store->operations.others, operation, next) {
-		if (operation->kind->counts_as == STORE_ALTER && operation->call) {
+		if (operation->kind->counts_as == STORE_ALTER && operation->call != NULL) {
 			grpc_cancel(operation->call);
 			operation->call = NULL;
 			etcd_operation_fail(operation, -ECONNRESET);

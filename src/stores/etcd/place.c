@@ -110,13 +110,14 @@ static void note_slots(struct operation *operation, const Etcd__TxnResponse *ans
 	for (size_t i = 1; i <= 2; i++) {
 		const Etcd__RangeResponse *found = etcd_transaction_found(answer, i);
 
-		for (size_t j = 0; found && j < found->n_kvs; j++) {
+		for (size_t j = 0; found != NULL && j < found->n_kvs; j++) {
 			const ProtobufCBinaryData *key = &found->kvs[j]->key;
 			const uint8_t *dot =
 				key->len > 0 ? memrchr(key->data, '.', key->len) : NULL;
-			size_t before = dot ? (size_t)(dot + 1 - key->data) : 0;
-			uint16_t slot =
-				dot ? etcd_key_slot((const char *)dot + 1, key->len - before) : 0;
+			size_t before = dot != NULL ? (size_t)(dot + 1 - key->data) : 0;
+			uint16_t slot = dot != NULL ? etcd_key_slot((const char *)dot + 1,
+								    key->len - before)
+						    : 0;
 
 			if (slot > 0)
 				etcd_slot_note(operation->store, operation->path, slot);
@@ -130,12 +131,12 @@ static int64_t created_before(const Etcd__RangeResponse *found, int64_t revision
 {
 	int64_t before = 0;
 
-	for (size_t i = 0; found && i < found->n_kvs; i++) {
+	for (size_t i = 0; found != NULL && i < found->n_kvs; i++) {
 		if (found->kvs[i]->create_revision < revision &&
 		    found->kvs[i]->create_revision > before)
 			before = found->kvs[i]->create_revision;
 	}
-	return found ? before : INT64_MAX;
+	return found != NULL ? before : INT64_MAX;
 }
 
 static void fail_place(struct operation *operation, int error)
@@ -200,17 +201,17 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 	operation->parts.order = revision;
 	claim_name_format_placed(name, &operation->parts);
 	found = etcd_transaction_found(answer, operation->step + 2);
-	if (operation->list && found &&
+	if (operation->list && found != NULL &&
 	    etcd_queue_parse(operation, found, etcd_transaction_found(answer, operation->step + 3),
 			     &queue) < 0)
 		queue.entries = NULL;
-	if (queue.entries)
+	if (queue.entries != NULL)
 		etcd_watches_note_listed(store, operation->path, found, &operation->queue);
 	after = created_before(found, revision);
 	marked = etcd_queue_latest_marked(operation,
 					  etcd_transaction_found(answer, operation->step + 3));
 	/* Watches that end by one revision tell of that in any order. */
-	if (queue.entries && operation->attention)
+	if (queue.entries != NULL && operation->attention != NULL)
 		store->events->on_changed(store->context, operation->attention);
 	store->events->on_placed(store->context, operation->tag, 0, name, revision,
 				 marked > after ? marked : after, queue.entries, queue.count);
@@ -227,10 +228,10 @@ void etcd_place(struct store *base, void *tag, const char *path, const struct cl
 	struct store_etcd *store = store_etcd_from(base);
 	struct operation *operation = etcd_operation_create(store, &place, tag, path, NULL);
 
-	if (!operation)
+	if (operation == NULL)
 		return;
 	operation->text = strdup(text);
-	if (!operation->text) {
+	if (operation->text == NULL) {
 		etcd_operation_free(operation);
 		etcd_starve(store);
 		return;

@@ -27,7 +27,7 @@ bool etcd_queue_keys(struct operation *operation, struct etcd_key ends[2])
 {
 	const char *root = operation->store->root;
 
-	if (!operation->queue.bytes &&
+	if (operation->queue.bytes == NULL &&
 	    (!etcd_key_of_queue(&operation->queue, root, operation->path) ||
 	     !etcd_key_of_markers(&operation->markers, root, operation->path)))
 		return false;
@@ -68,9 +68,9 @@ static int add_claims(const struct operation *operation, const Etcd__RangeRespon
 		errno = 0;
 		name = etcd_key_claim_parse(rest, bytes, (const char *)kv->value.data,
 					    kv->value.len, kv->create_revision, &entry->claim);
-		if (!name && errno == ENOMEM)
+		if (name == NULL && errno == ENOMEM)
 			return -ENOMEM;
-		if (!name)
+		if (name == NULL)
 			continue;
 		entry->name = name;
 		if (etcd_lane_has_gone(operation->store, operation->path, name))
@@ -86,13 +86,13 @@ static bool is_ours(const struct operation *operation, const char *name)
 	struct etcd_named named = etcd_key_of_claim(operation->store->root, operation->path, name);
 
 	free(named.key.bytes);
-	return named.key.bytes && named.is_ours;
+	return named.key.bytes != NULL && named.is_ours;
 }
 
 /* Whether it is among the first `count`, which are sorted. */
 static bool has_claim(const struct queue *queue, size_t count, const struct store_entry *entry)
 {
-	return bsearch(entry, queue->entries, count, sizeof(*entry), compare_entries);
+	return bsearch(entry, queue->entries, count, sizeof(*entry), compare_entries) != NULL;
 }
 
 /* Whether the key is a marker: not its text, nor of a lock below; nor what somebody else has put
@@ -103,7 +103,7 @@ static bool is_marker(const struct operation *operation, const Etcd__KeyValue *k
 	size_t bytes;
 
 	return kv->value.len > 0 && etcd_message_rest(kv, &operation->markers, &rest, &bytes) &&
-	       !memchr(rest, '/', bytes);
+	       memchr(rest, '/', bytes) == NULL;
 }
 
 int64_t etcd_queue_latest_marked(const struct operation *operation,
@@ -113,7 +113,7 @@ int64_t etcd_queue_latest_marked(const struct operation *operation,
 	struct claim_name claim;
 	int64_t latest = 0;
 
-	for (size_t i = 0; markers && i < markers->n_kvs; i++) {
+	for (size_t i = 0; markers != NULL && i < markers->n_kvs; i++) {
 		const Etcd__KeyValue *kv = markers->kvs[i];
 
 		if (!is_marker(operation, kv) || kv->value.len >= sizeof(name))
@@ -133,7 +133,7 @@ static int add_orphans(const struct operation *operation, const Etcd__RangeRespo
 	size_t claims = queue->count;
 
 	qsort(queue->entries, claims, sizeof(*queue->entries), compare_entries);
-	for (size_t i = 0; markers && i < markers->n_kvs; i++) {
+	for (size_t i = 0; markers != NULL && i < markers->n_kvs; i++) {
 		const Etcd__KeyValue *kv = markers->kvs[i];
 		struct store_entry *entry = &queue->entries[queue->count];
 		char *name;
@@ -141,10 +141,10 @@ static int add_orphans(const struct operation *operation, const Etcd__RangeRespo
 		if (!is_marker(operation, kv))
 			continue;
 		name = strndup((const char *)kv->value.data, kv->value.len);
-		if (!name)
+		if (name == NULL)
 			return -ENOMEM;
 		*entry = (struct store_entry){.name = name, .orphan = true};
-		if (!strchr(name, '/') && claim_name_parse(name, &entry->claim) &&
+		if (strchr(name, '/') == NULL && claim_name_parse(name, &entry->claim) &&
 		    is_ours(operation, name) && !has_claim(queue, claims, entry) &&
 		    !etcd_lane_has_gone(operation->store, operation->path, name))
 			queue->count++;
@@ -157,10 +157,10 @@ static int add_orphans(const struct operation *operation, const Etcd__RangeRespo
 int etcd_queue_parse(const struct operation *operation, const Etcd__RangeResponse *claims,
 		     const Etcd__RangeResponse *markers, struct queue *ret)
 {
-	size_t most = claims->n_kvs + (markers ? markers->n_kvs : 0);
+	size_t most = claims->n_kvs + (markers != NULL ? markers->n_kvs : 0);
 
 	*ret = (struct queue){.entries = calloc(most + 1, sizeof(*ret->entries))};
-	if (!ret->entries || add_claims(operation, claims, ret) < 0 ||
+	if (ret->entries == NULL || add_claims(operation, claims, ret) < 0 ||
 	    add_orphans(operation, markers, ret) < 0) {
 		etcd_queue_free(ret);
 		return -ENOMEM;
@@ -171,7 +171,7 @@ int etcd_queue_parse(const struct operation *operation, const Etcd__RangeRespons
 
 void etcd_queue_free(struct queue *queue)
 {
-	for (size_t i = 0; queue->entries && i < queue->count; i++)
+	for (size_t i = 0; queue->entries != NULL && i < queue->count; i++)
 		free((char *)queue->entries[i].name);
 	free(queue->entries);
 	*queue = (struct queue){0};
@@ -195,8 +195,9 @@ static void conclude_list(struct operation *operation, int error, const Etcd__Tx
 
 	if (!error)
 		claims = etcd_transaction_found(answer, 0);
-	if (!error && (!claims || etcd_queue_parse(operation, claims,
-						   etcd_transaction_found(answer, 1), &queue)))
+	if (!error &&
+	    (claims == NULL ||
+	     etcd_queue_parse(operation, claims, etcd_transaction_found(answer, 1), &queue)))
 		error = -EIO;
 	if (!error)
 		etcd_watches_note_listed(store, operation->path, claims, &operation->queue);
@@ -216,7 +217,7 @@ void etcd_list(struct store *base, void *tag, const char *path, bool sync, bool 
 	struct operation *operation =
 		etcd_operation_create(store_etcd_from(base), &list, tag, path, NULL);
 
-	if (!operation)
+	if (operation == NULL)
 		return;
 	operation->list = attend;
 	etcd_operation_start(operation, true);

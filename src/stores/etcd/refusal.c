@@ -67,7 +67,7 @@ static enum etcd_meaning find(int status, const char *text)
 {
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
 		if (refusals[i].status == status &&
-		    (!refusals[i].text || strstr(text, refusals[i].text)))
+		    (refusals[i].text == NULL || strstr(text, refusals[i].text) != NULL))
 			return refusals[i].meaning;
 	}
 	return ETCD_IN_DOUBT;

@@ -59,9 +59,9 @@ static void tell(struct store_etcd *store, enum store_session session)
 
 static void forget_calls(struct store_etcd *store)
 {
-	if (store->session.asking)
+	if (store->session.asking != NULL)
 		grpc_cancel(store->session.asking);
-	if (store->keeper.stream)
+	if (store->keeper.stream != NULL)
 		grpc_cancel(store->keeper.stream);
 	store->session.asking = store->keeper.stream = NULL;
 	store->keeper.is_awaited = false;
@@ -274,7 +274,7 @@ static void on_granted(void *context, int status, const char *text, const void *
 		return;
 	}
 	answer = etcd_message_read(&etcd__lease_grant_response__descriptor, bytes, count);
-	if (answer && answer->id > 0 && answer->ttl > 0 && answer->ttl <= ETCD_TTL_MAX_S &&
+	if (answer != NULL && answer->id > 0 && answer->ttl > 0 && answer->ttl <= ETCD_TTL_MAX_S &&
 	    etcd_key_of_session(&store->epoch.key, store->root, answer->id)) {
 		store->session.lease_id = answer->id;
 		store->epoch.number = 0;
@@ -285,7 +285,7 @@ static void on_granted(void *context, int status, const char *text, const void *
 	} else {
 		fail_step(store, GRPC_CANCELLED, "");
 	}
-	if (answer)
+	if (answer != NULL)
 		etcd__lease_grant_response__free_unpacked(answer, NULL);
 }
 
@@ -349,11 +349,12 @@ static void on_authenticated(void *context, int status, const char *text, const 
 		return;
 	}
 	answer = etcd_message_read(&etcd__authenticate_response__descriptor, bytes, count);
-	if (answer && is_token(answer->token) && grpc_set_token(store->grpc, answer->token) == 0)
+	if (answer != NULL && is_token(answer->token) &&
+	    grpc_set_token(store->grpc, answer->token) == 0)
 		authenticated(store);
 	else
 		fail_step(store, GRPC_CANCELLED, "");
-	if (answer)
+	if (answer != NULL)
 		etcd__authenticate_response__free_unpacked(answer, NULL);
 }
 
@@ -367,7 +368,7 @@ static void authenticate(struct store_etcd *store)
 	request.password = (char *)secret_next(store->access.password.secret, NULL);
 	bytes = etcd__authenticate_request__get_packed_size(&request);
 	message = malloc(bytes);
-	if (!message) {
+	if (message == NULL) {
 		fail_step(store, GRPC_CANCELLED, "");
 		return;
 	}
@@ -383,7 +384,7 @@ static void begin(struct store_etcd *store)
 {
 	if (store->session.step != SESSION_WANTED || !grpc_is_connected(store->grpc))
 		return;
-	if (store->access.user)
+	if (store->access.user != NULL)
 		authenticate(store);
 	else
 		authenticated(store);
@@ -394,7 +395,7 @@ static void begin(struct store_etcd *store)
 /* A keep-alive was answered in time: the next step, if the session is not connected yet. */
 static void go_on(struct store_etcd *store)
 {
-	if (store->session.step != SESSION_ASKED || store->session.asking)
+	if (store->session.step != SESSION_ASKED || store->session.asking != NULL)
 		return;
 	if (store->lease.rests.sent_ms == INT64_MIN)
 		raise_epoch(store);
@@ -419,9 +420,9 @@ static void on_kept(void *context, const void *bytes, size_t count)
 	struct store_etcd *store = context;
 	Etcd__LeaseKeepAliveResponse *answer =
 		etcd_message_read(&etcd__lease_keep_alive_response__descriptor, bytes, count);
-	bool is_member = !answer || etcd_keeper_is_member(store, answer);
-	bool is_answer =
-		answer && answer->header && is_member && answer->id == store->session.lease_id;
+	bool is_member = answer == NULL || etcd_keeper_is_member(store, answer);
+	bool is_answer = answer != NULL && answer->header != NULL && is_member &&
+			 answer->id == store->session.lease_id;
 	bool is_over = is_answer && (answer->ttl <= 0 || answer->ttl > ETCD_TTL_MAX_S);
 	bool is_kept = is_answer && !is_over && store->keeper.is_awaited;
 	int64_t former_ms = store->lease.heard_ms;
@@ -439,7 +440,7 @@ static void on_kept(void *context, const void *bytes, size_t count)
 		is_over = !etcd_lease_note_sign(&store->lease, clock_now_ms(),
 						answer->header->member_id);
 	}
-	if (answer)
+	if (answer != NULL)
 		etcd__lease_keep_alive_response__free_unpacked(answer, NULL);
 	store->session.is_over = store->session.is_over || is_over;
 	if (store->lease.heard_ms > former_ms) {
@@ -456,7 +457,7 @@ static void on_keeper_ended(void *context, int status, const char *text)
 
 	store->keeper.stream = NULL;
 	store->keeper.is_awaited = false;
-	if (store->session.step == SESSION_ASKED && !store->session.asking)
+	if (store->session.step == SESSION_ASKED && store->session.asking == NULL)
 		fail_step(store, status, text);
 	else if (etcd_meaning(store, status, text) == ETCD_STRANGER)
 		grpc_leave(store->grpc);
@@ -466,7 +467,7 @@ static void keep_alive(struct store_etcd *store)
 {
 	bool has_proof = etcd_lease_send_sign(&store->lease);
 
-	if (!store->keeper.stream) {
+	if (store->keeper.stream == NULL) {
 		store->keeper.stream =
 			grpc_stream(store->grpc, KEEP_ALIVE, on_kept, on_keeper_ended, store);
 		etcd_keeper_test(store);
@@ -496,7 +497,7 @@ static int64_t next_keep_ms(const struct store_etcd *store)
 		return store->keeper.sent_ms + timeout_ms / SILENCES_IN_TIMEOUT;
 	if (store->session.step != SESSION_CONNECTED)
 		return INT64_MAX;
-	if (!store->keeper.stream)
+	if (store->keeper.stream == NULL)
 		return store->keeper.sent_ms + timeout_ms / PAUSES_IN_TIMEOUT;
 	if (etcd_lease_lacks_sign(&store->lease, clock_now_ms()))
 		return INT64_MIN;
@@ -575,7 +576,7 @@ void etcd_session_start(struct store_etcd *store)
 
 void etcd_session_close(struct store_etcd *store, const struct store_told *told, int64_t limit_ms)
 {
-	int64_t lease = told ? store->session.lease_id : 0;
+	int64_t lease = told != NULL ? store->session.lease_id : 0;
 
 	drop_session(store); /* nothing else is to be answered any more */
 	if (lease != 0)

@@ -44,16 +44,16 @@ static struct slots *find_or_make(struct store_etcd *store, const char *path)
 {
 	struct slots *slots = find(store, path);
 
-	if (slots)
+	if (slots != NULL)
 		return slots;
 	slots = calloc(1, sizeof(*slots));
-	if (slots)
+	if (slots != NULL)
 		slots->path = strdup(path);
-	if (slots && slots->path)
+	if (slots != NULL && slots->path != NULL)
 		HASH_ADD_KEYPTR(hh, store->slots.by_path, slots->path, strlen(slots->path), slots);
-	if (slots && slots->hh.tbl)
+	if (slots != NULL && slots->hh.tbl != NULL)
 		return slots;
-	if (slots)
+	if (slots != NULL)
 		free(slots->path);
 	free(slots);
 	return NULL;
@@ -68,7 +68,7 @@ static bool reach(struct slots *slots, size_t word)
 	if (words <= slots->words)
 		return true;
 	bits = realloc(slots->bits, words * sizeof(*bits));
-	if (!bits)
+	if (bits == NULL)
 		return false;
 	memset(bits + slots->words, 0, (words - slots->words) * sizeof(*bits));
 	slots->bits = bits;
@@ -82,7 +82,7 @@ bool etcd_slot_note(struct store_etcd *store, const char *path, uint16_t slot)
 	size_t word = (slot - 1u) / 64;
 	uint64_t bit = UINT64_C(1) << ((slot - 1u) % 64);
 
-	if (!slots)
+	if (slots == NULL)
 		return false;
 	if (!reach(slots, word)) {
 		if (slots->taken == 0)
@@ -99,10 +99,10 @@ uint16_t etcd_slot_take(struct store_etcd *store, const char *path)
 	const struct slots *slots = find(store, path);
 	size_t word = 0, slot;
 
-	while (slots && word < slots->words && slots->bits[word] == UINT64_MAX)
+	while (slots != NULL && word < slots->words && slots->bits[word] == UINT64_MAX)
 		word++;
 	slot = 64 * word + 1;
-	if (slots && word < slots->words)
+	if (slots != NULL && word < slots->words)
 		slot += (size_t)__builtin_ctzll(~slots->bits[word]);
 	if (slot > UINT16_MAX || !etcd_slot_note(store, path, (uint16_t)slot))
 		return 0;
@@ -115,7 +115,7 @@ void etcd_slot_give(struct store_etcd *store, const char *path, uint16_t slot)
 	size_t word = (slot - 1u) / 64;
 	uint64_t bit = UINT64_C(1) << ((slot - 1u) % 64);
 
-	if (!slots || slot == 0 || word >= slots->words || !(slots->bits[word] & bit))
+	if (slots == NULL || slot == 0 || word >= slots->words || !(slots->bits[word] & bit))
 		return;
 	slots->bits[word] &= ~bit;
 	if (--slots->taken == 0)

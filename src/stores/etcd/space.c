@@ -34,7 +34,7 @@ static const struct store_space unknown = {
 static bool has_alarm(const Etcd__StatusResponse *answer, const char *alarm)
 {
 	for (size_t i = 0; i < answer->n_errors; i++)
-		if (strstr(answer->errors[i], alarm))
+		if (strstr(answer->errors[i], alarm) != NULL)
 			return true;
 	return false;
 }
@@ -63,8 +63,8 @@ static void on_status(void *context, int status, const char *text, const void *b
 			: NULL;
 
 	store->space.is_asked = false;
-	store->space.known = answer ? read_status(answer) : unknown;
-	if (answer)
+	store->space.known = answer != NULL ? read_status(answer) : unknown;
+	if (answer != NULL)
 		etcd__status_response__free_unpacked(answer, NULL);
 }
 

@@ -41,7 +41,7 @@ void etcd_note_seen(struct store_etcd *store, const Etcd__Header *header)
 
 enum etcd_meaning etcd_meaning(const struct store_etcd *store, int status, const char *text)
 {
-	return etcd_refusal_meaning(status, text, store->access.user);
+	return etcd_refusal_meaning(status, text, store->access.user != NULL);
 }
 
 int etcd_error(struct store_etcd *store, int status, const char *text, const char *doing,

@@ -119,8 +119,8 @@ static void describe(struct store *base, char *text, size_t text_bytes)
 {
 	const struct store_etcd *store = store_etcd_from(base);
 	const char *root = *store->root ? store->root : "/";
-	const char *but = store->session.trouble ? ": " : "";
-	const char *trouble = store->session.trouble ? store->session.trouble : "";
+	const char *but = store->session.trouble != NULL ? ": " : "";
+	const char *trouble = store->session.trouble != NULL ? store->session.trouble : "";
 
 	if (store->session.step == SESSION_CONNECTED)
 		snprintf(text, text_bytes,
@@ -130,8 +130,9 @@ static void describe(struct store *base, char *text, size_t text_bytes)
 			 (uint64_t)store->session.lease_id, store->lease.timeout_ms, but, trouble);
 	else
 		snprintf(text, text_bytes, "etcd://%s%s not connected%s%s%s", store->servers, root,
-			 store->session.lease_id == 0 && !store->session.trouble ? " yet" : "", but,
-			 trouble);
+			 store->session.lease_id == 0 && store->session.trouble == NULL ? " yet"
+											: "",
+			 but, trouble);
 }
 
 static const char *trouble(struct store *base)
@@ -189,7 +190,7 @@ static void *restore_session(struct state_reader *in)
 	struct saved_session *saved;
 
 	saved = calloc(1, sizeof(*saved));
-	if (!saved) {
+	if (saved == NULL) {
 		state_starve(in);
 		return NULL;
 	}
@@ -317,7 +318,7 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 	struct grpc_options connection;
 	int error = -ENOMEM;
 
-	if (!store)
+	if (store == NULL)
 		return -ENOMEM;
 	store->store.ops = &store_etcd_ops;
 	store->events = events;
@@ -334,16 +335,16 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 	etcd_lease_begin(&store->lease, 0);
 	etcd_leader_begin(&store->leader);
 	etcd_space_init(store);
-	if (!store->servers || !store->root ||
+	if (store->servers == NULL || store->root == NULL ||
 	    store_access_copy(&store->access, options->access) < 0)
 		goto fail;
 	store->epoch.new_root = options->new_root;
-	if (saved) {
+	if (saved != NULL) {
 		store->epoch.seen = saved->seen;
 		store->tokens.known.floor = saved->token_floor;
 		store->epoch.cluster = saved->cluster;
 	}
-	if (saved && saved->lease != 0) {
+	if (saved != NULL && saved->lease != 0) {
 		store->session.lease_id = saved->lease;
 		store->epoch.number = saved->epoch;
 		store->epoch.is_keyless = saved->is_keyless;

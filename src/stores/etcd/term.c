@@ -15,9 +15,9 @@ static void on_answer(void *context, int status, const char *text, const void *b
 		status == GRPC_OK ? etcd_message_read(&etcd__txn_response__descriptor, bytes, count)
 				  : NULL;
 
-	if (answer && answer->header)
+	if (answer != NULL && answer->header != NULL)
 		etcd_leader_note(&store->leader, answer->header->raft_term, clock_now_ms());
-	if (answer)
+	if (answer != NULL)
 		etcd__txn_response__free_unpacked(answer, NULL);
 }
 

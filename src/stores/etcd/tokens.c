@@ -32,13 +32,14 @@ static void on_raised(void *context, int status, const char *text, const void *b
 void etcd_tokens_note(struct store_etcd *store, const Etcd__TxnResponse *answer, size_t step)
 {
 	const Etcd__RangeResponse *found = etcd_transaction_found(answer, step);
-	const Etcd__KeyValue *pair = found && found->n_kvs > 0 ? found->kvs[0] : NULL;
-	int64_t offset = pair ? tokens_parse((const char *)pair->value.data, pair->value.len) : 0;
+	const Etcd__KeyValue *pair = found != NULL && found->n_kvs > 0 ? found->kvs[0] : NULL;
+	int64_t offset =
+		pair != NULL ? tokens_parse((const char *)pair->value.data, pair->value.len) : 0;
 
 	if (offset < store->tokens.known.offset)
 		tokens_note(&store->tokens.known, store->epoch.seen);
 	store->tokens.known.offset = offset;
-	store->tokens.version = pair ? pair->version : 0;
+	store->tokens.version = pair != NULL ? pair->version : 0;
 }
 
 void etcd_tokens_raise(struct store_etcd *store, int64_t revision)

@@ -116,7 +116,7 @@ Etcd__RangeRequest *etcd_transaction_range(struct transaction_branch *branch,
 
 	etcd__range_request__init(&step->range);
 	step->range.key = bytes_of(key);
-	if (end)
+	if (end != NULL)
 		step->range.range_end = bytes_of(end);
 	step->op.request_case = ETCD__REQUEST_OP__REQUEST_RANGE;
 	step->op.range = &step->range;
@@ -144,7 +144,7 @@ void etcd_transaction_delete(struct transaction_branch *branch, const struct etc
 
 	etcd__delete_range_request__init(&step->delete_range);
 	step->delete_range.key = bytes_of(key);
-	if (end)
+	if (end != NULL)
 		step->delete_range.range_end = bytes_of(end);
 	step->op.request_case = ETCD__REQUEST_OP__REQUEST_DELETE_RANGE;
 	step->op.delete_range = &step->delete_range;
@@ -176,7 +176,7 @@ etcd_transaction_send(struct transaction *transaction, struct grpc *grpc, int64_
 	request->n_failure = transaction->otherwise.count;
 	request->failure = transaction->otherwise.list;
 	message = malloc(etcd__txn_request__get_packed_size(request) + 1);
-	if (message)
+	if (message != NULL)
 		call = grpc_call(grpc, ETCD_TRANSACTION_METHOD, message,
 				 etcd__txn_request__pack(request, message), limit_ms, done,
 				 context);
@@ -198,7 +198,7 @@ bool etcd_transaction_was_late(struct store_etcd *store, const Etcd__TxnResponse
 	char epoch[ETCD_EPOCH_BYTES];
 
 	etcd_transaction_write_epoch(store, epoch);
-	if (found && found->n_kvs == 1 && found->kvs[0]->value.len == strlen(epoch) &&
+	if (found != NULL && found->n_kvs == 1 && found->kvs[0]->value.len == strlen(epoch) &&
 	    memcmp(found->kvs[0]->value.data, epoch, strlen(epoch)) == 0)
 		return false;
 	grpc_leave(store->grpc);
@@ -211,7 +211,7 @@ bool etcd_transaction_was_late_to_read(struct store_etcd *store, const Etcd__Txn
 
 	if (!store->epoch.is_keyless)
 		return etcd_transaction_was_late(store, answer);
-	if (found && found->n_kvs == 0)
+	if (found != NULL && found->n_kvs == 0)
 		return false;
 	grpc_leave(store->grpc); /* the key is there again */
 	return true;

@@ -84,7 +84,7 @@ static void send_request(struct store_etcd *store, const Etcd__WatchRequest *req
 	size_t bytes = etcd__watch_request__get_packed_size(request);
 	uint8_t *message = malloc(bytes);
 
-	if (message && store->watches.stream) {
+	if (message != NULL && store->watches.stream != NULL) {
 		etcd__watch_request__pack(request, message);
 		grpc_stream_send(store->watches.stream, message, bytes);
 		etcd_wake(store);
@@ -157,7 +157,7 @@ static void report(struct watch *watch, const Etcd__KeyValue *value, uint32_t ve
 	struct store_etcd *store = watch->store;
 	char *text = watch->claim.is_file ? file_text(value) : claim_text(watch, value);
 
-	if (!text) {
+	if (text == NULL) {
 		etcd_starve(store);
 		return;
 	}
@@ -200,7 +200,7 @@ static bool concerns_queue(const struct watch *watch, const Etcd__WatchResponse 
 		const char *rest;
 		size_t bytes;
 
-		if (kv && etcd_message_rest(kv, &watch->claim.key, &rest, &bytes) &&
+		if (kv != NULL && etcd_message_rest(kv, &watch->claim.key, &rest, &bytes) &&
 		    etcd_key_is_claim(rest, bytes))
 			return true;
 	}
@@ -238,13 +238,13 @@ static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 	for (size_t i = 0; i < response->n_events; i++) {
 		const Etcd__Event *event = response->events[i];
 
-		if (!event->kv)
+		if (event->kv == NULL)
 			continue;
 		watch->since = etcd_message_revision_after(event->kv->mod_revision);
 		if (etcd_message_is_key(event->kv, &watch->claim.key) &&
 		    event->type == ETCD__EVENT__TYPE__DELETE) {
 			take_down(watch, true);
-			if (watch->name)
+			if (watch->name != NULL)
 				etcd_lane_note_gone(store, watch->path, watch->name);
 			end(watch, was_withdrawn(watch) ? 0 : -EOWNERDEAD);
 			return;
@@ -284,7 +284,7 @@ static void on_response(void *context, const void *bytes, size_t count)
 		etcd_message_read(&etcd__watch_response__descriptor, bytes, count);
 	struct watch *watch;
 
-	if (!response) { /* out of memory: events would be missed */
+	if (response == NULL) { /* out of memory: events would be missed */
 		struct grpc_call *watcher = store->watches.stream;
 
 		on_stream_ended(store, GRPC_CANCELLED, "");
@@ -292,20 +292,20 @@ static void on_response(void *context, const void *bytes, size_t count)
 		return;
 	}
 	store->watches.asked_ms = INT64_MAX;
-	if (response->header)
+	if (response->header != NULL)
 		etcd_note_seen(store, response->header);
 	HASH_FIND(hh, store->watches.set_up, &response->watch_id, sizeof(response->watch_id),
 		  watch);
-	if (watch && response->canceled)
+	if (watch != NULL && response->canceled)
 		on_canceled(watch);
-	else if (watch && response->n_events > 0)
+	else if (watch != NULL && response->n_events > 0)
 		on_events(watch, response);
 	etcd__watch_response__free_unpacked(response, NULL);
 }
 
 static bool has_stream(struct store_etcd *store)
 {
-	if (!store->watches.stream && etcd_is_open(store)) {
+	if (store->watches.stream == NULL && etcd_is_open(store)) {
 		store->watches.stream =
 			grpc_stream(store->grpc, WATCH, on_response, on_stream_ended, store);
 		store->watches.asked_ms = INT64_MAX;
@@ -347,7 +347,7 @@ static bool set_up(struct watch *watch)
 	if (range_end_of(watch, &range_end) && has_stream(store)) {
 		watch->id = ++store->watches.last_id;
 		HASH_ADD(hh, store->watches.set_up, id, sizeof(watch->id), watch);
-		done = watch->hh.tbl;
+		done = watch->hh.tbl != NULL;
 	}
 	if (done)
 		send_create(watch, &range_end);
@@ -373,12 +373,13 @@ static int say_read(struct operation *operation, struct transaction *transaction
 static void begin(struct watch *watch, const Etcd__TxnResponse *answer)
 {
 	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
-	const Etcd__KeyValue *claim = found && found->n_kvs > 0 ? found->kvs[0] : NULL;
-	const Etcd__KeyValue *data = found ? etcd_message_data(found, &watch->claim.key) : NULL;
+	const Etcd__KeyValue *claim = found != NULL && found->n_kvs > 0 ? found->kvs[0] : NULL;
+	const Etcd__KeyValue *data =
+		found != NULL ? etcd_message_data(found, &watch->claim.key) : NULL;
 
-	if (!claim || !etcd_message_is_key(claim, &watch->claim.key) ||
-	    (watch->name && claim->create_revision != watch->claim.order)) {
-		if (watch->name)
+	if (claim == NULL || !etcd_message_is_key(claim, &watch->claim.key) ||
+	    (watch->name != NULL && claim->create_revision != watch->claim.order)) {
+		if (watch->name != NULL)
 			etcd_lane_note_gone(watch->store, watch->path, watch->name);
 		watch->is_gone = true;
 		if (!watch->tells)
@@ -394,13 +395,13 @@ static void begin(struct watch *watch, const Etcd__TxnResponse *answer)
 	watch->since = etcd_message_revision_after(answer->header->revision);
 	if (watch->claim.is_file)
 		data = NULL;
-	watch->tells = data && data->create_revision == claim->create_revision;
-	watch->data_revision = data		      ? data->mod_revision
+	watch->tells = data != NULL && data->create_revision == claim->create_revision;
+	watch->data_revision = data != NULL	      ? data->mod_revision
 			       : watch->claim.is_file ? claim->mod_revision
 						      : 0;
 	if (set_up(watch))
-		report(watch, data ? data : claim,
-		       data		      ? (uint32_t)data->version
+		report(watch, data != NULL ? data : claim,
+		       data != NULL	      ? (uint32_t)data->version
 		       : watch->claim.is_file ? (uint32_t)claim->version - 1
 					      : 0);
 	else
@@ -430,12 +431,13 @@ static const struct operation_kind read_kind = {STORE_WATCH, "cannot watch a cla
 /* Reads as many of those that are lost as may be read at a time. */
 static void read_lost(struct store_etcd *store)
 {
-	while (store->watches.lost && etcd_is_open(store) && store->watches.reads < READS_MAX) {
+	while (store->watches.lost != NULL && etcd_is_open(store) &&
+	       store->watches.reads < READS_MAX) {
 		struct watch *watch = store->watches.lost;
 		struct operation *operation =
 			etcd_operation_create(store, &read_kind, watch, watch->path, NULL);
 
-		if (!operation)
+		if (operation == NULL)
 			return;
 		DL_DELETE(store->watches.lost, watch);
 		DL_APPEND(store->watches.read, watch);
@@ -449,9 +451,9 @@ static bool set_key(struct watch *watch)
 {
 	const char *root = watch->store->root;
 
-	if (watch->name) {
+	if (watch->name != NULL) {
 		watch->claim = etcd_key_of_claim(root, watch->path, watch->name);
-		return watch->claim.key.bytes;
+		return watch->claim.key.bytes != NULL;
 	}
 	watch->claim.is_file = !watch->attends;
 	return watch->attends ? etcd_key_of_queue(&watch->claim.key, root, watch->path)
@@ -464,14 +466,14 @@ static struct watch *create(struct store_etcd *store, void *tag, const char *pat
 {
 	struct watch *watch = calloc(1, sizeof(*watch));
 
-	if (!watch)
+	if (watch == NULL)
 		return NULL;
 	watch->store = store;
 	watch->tag = tag;
 	watch->attends = attends;
 	watch->path = strdup(path);
-	watch->name = name ? strdup(name) : NULL;
-	if (watch->path && (!name || watch->name) && set_key(watch))
+	watch->name = name != NULL ? strdup(name) : NULL;
+	if (watch->path != NULL && (name == NULL || watch->name != NULL) && set_key(watch))
 		return watch;
 	free_watch(watch);
 	return NULL;
@@ -482,7 +484,7 @@ void etcd_watch(struct store *base, void *tag, const char *path, const char *nam
 	struct store_etcd *store = store_etcd_from(base);
 	struct watch *watch = create(store, tag, path, name, false);
 
-	if (!watch) {
+	if (watch == NULL) {
 		etcd_starve(store);
 		return;
 	}
@@ -494,7 +496,7 @@ void etcd_watches_attend(struct store_etcd *store, void *tag, const char *path, 
 {
 	struct watch *watch = create(store, tag, path, NULL, true);
 
-	if (!watch) {
+	if (watch == NULL) {
 		etcd_starve(store);
 		return;
 	}
@@ -516,7 +518,7 @@ void etcd_watches_note_listed(struct store_etcd *store, const char *path,
 		if (!etcd_message_rest(kv, prefix, &rest, &bytes) || !etcd_key_is_data(rest, bytes))
 			continue;
 		HASH_ITER (hh, store->watches.set_up, watch, next) {
-			if (!watch->name || strcmp(watch->path, path) != 0 ||
+			if (watch->name == NULL || strcmp(watch->path, path) != 0 ||
 			    !etcd_message_is_key(before, &watch->claim.key) ||
 			    kv->mod_revision <= watch->data_revision)
 				continue;
@@ -534,7 +536,7 @@ void etcd_watches_disconnected(struct store_etcd *store)
 {
 	struct watch *watch, *next;
 
-	if (store->watches.stream)
+	if (store->watches.stream != NULL)
 		grpc_cancel(store->watches.stream);
 	store->watches.stream = NULL;
 	HASH_ITER (hh, store->watches.set_up, watch, next) {
@@ -560,7 +562,7 @@ void etcd_watches_drop(struct store_etcd *store)
 {
 	struct watch *watch, *next;
 
-	if (store->watches.stream)
+	if (store->watches.stream != NULL)
 		grpc_cancel(store->watches.stream);
 	store->watches.stream = NULL;
 	HASH_ITER (hh, store->watches.set_up, watch, next) {
@@ -578,9 +580,9 @@ int64_t etcd_watches_next_ms(const struct store_etcd *store)
 {
 	int64_t period_ms = store->lease.timeout_ms / QUESTIONS_IN_TIMEOUT;
 
-	if (store->watches.lost && store->watches.reads == 0 && etcd_is_open(store))
+	if (store->watches.lost != NULL && store->watches.reads == 0 && etcd_is_open(store))
 		return INT64_MIN;
-	if (!store->watches.stream || !store->watches.set_up)
+	if (store->watches.stream == NULL || store->watches.set_up == NULL)
 		return INT64_MAX;
 	return store->watches.asked_ms != INT64_MAX ? store->watches.asked_ms + period_ms
 						    : store->watches.progress_ms + period_ms;
@@ -596,7 +598,7 @@ void etcd_watches_on_time(struct store_etcd *store, int64_t now_ms)
 	if (store->watches.asked_ms != INT64_MAX) {
 		store->watches.asked_ms = INT64_MAX;
 		etcd_watches_disconnected(store);
-	} else if (store->watches.stream) {
+	} else if (store->watches.stream != NULL) {
 		request.request_case = ETCD__WATCH_REQUEST__REQUEST_PROGRESS;
 		request.progress = &progress;
 		store->watches.asked_ms = store->watches.progress_ms = now_ms;

@@ -68,7 +68,7 @@ void etcd_withdraw(struct store *base, const struct store_told *told, void *tag,
 	struct operation *operation = etcd_operation_create_about(store_etcd_from(base), &withdraw,
 								  tag, path, name, NULL);
 
-	if (!operation)
+	if (operation == NULL)
 		return;
 	/* Whose answers are about a claim that must not have ended. */
 	bool waits = etcd_lane_is_about(operation->store, path, name);

@@ -43,7 +43,7 @@ static int bytes_reserve(struct call_bytes *bytes, size_t more)
 		return 0;
 	capacity = bytes->capacity * 2 < count + more ? count + more : bytes->capacity * 2;
 	data = realloc(bytes->data, capacity);
-	if (!data)
+	if (data == NULL)
 		return -ENOMEM;
 	bytes->data = data;
 	bytes->capacity = capacity;
@@ -77,7 +77,7 @@ struct grpc_call *call_create(size_t *held)
 {
 	struct grpc_call *call = calloc(1, sizeof(*call));
 
-	if (call) {
+	if (call != NULL) {
 		call->grpc_status = -1;
 		call->held = held;
 	}
