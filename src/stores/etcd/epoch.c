@@ -105,7 +105,7 @@ void etcd_settle(struct store *base)
 	change_mark(store_etcd_from(base), true);
 }
 
-static void bar(struct store_etcd *store, enum store_moratorium why)
+static void forbid_grants(struct store_etcd *store, enum store_moratorium why)
 {
 	store->events->on_moratorium(store->context, why, clock_now_ms() + store->lease.timeout_ms);
 }
@@ -122,7 +122,7 @@ static bool has_gone_back(struct store_etcd *store, const Etcd__Header *header)
 			  " before: the session is given up",
 			  store->session.server, header->revision,
 			  is_other ? " of another cluster" : "", store->epoch.asked_seen);
-		bar(store, STORE_SET_BACK);
+		forbid_grants(store, STORE_SET_BACK);
 		change_mark(store, false);
 		store->epoch.seen = 0;
 	}
@@ -141,7 +141,7 @@ static void judge_mark(struct store_etcd *store, const Etcd__TxnResponse *answer
 	if (!is_there && store->epoch.new_root)
 		change_mark(store, true);
 	else if (!is_there)
-		bar(store, STORE_NEW_ROOT);
+		forbid_grants(store, STORE_NEW_ROOT);
 	store->epoch.new_root = false;
 }
 
@@ -157,7 +157,7 @@ static void end_well(struct store_etcd *store, const Etcd__TxnResponse *answer)
 	end(store, GRPC_OK, "");
 }
 
-static void be_robbed(struct store_etcd *store)
+static void lose_key(struct store_etcd *store)
 {
 	log_error("etcd: the key of the session was taken away");
 	store->session.is_over = true;
@@ -180,8 +180,7 @@ static bool read_attempt(struct store_etcd *store, int status, const char *text,
 		etcd__txn_response__free_unpacked(*ret, NULL);
 		return false;
 	}
-	if (*ret != NULL)
-		etcd__txn_response__free_unpacked(*ret, NULL);
+	etcd__txn_response__free_unpacked(*ret, NULL);
 	end(store, status == GRPC_OK ? GRPC_CANCELLED : status, text);
 	return false;
 }
@@ -252,7 +251,7 @@ static void on_put(void *context, int status, const char *text, const void *byte
 		store->epoch.makes_key = true;
 		put_epoch(store);
 	} else {
-		be_robbed(store);
+		lose_key(store);
 	}
 	etcd__txn_response__free_unpacked(answer, NULL);
 }
@@ -304,7 +303,7 @@ static void on_deleted(void *context, int status, const char *text, const void *
 	else if (store->epoch.makes_key)
 		end_well(store, answer);
 	else
-		be_robbed(store);
+		lose_key(store);
 	etcd__txn_response__free_unpacked(answer, NULL);
 }
 

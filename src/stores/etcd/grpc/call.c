@@ -57,6 +57,14 @@ static void bytes_append(struct call_bytes *bytes, const void *data, size_t coun
 	bytes->end += count;
 }
 
+int call_bytes_put(struct call_bytes *bytes, const void *data, size_t count)
+{
+	if (bytes_reserve(bytes, count) != 0)
+		return -ENOMEM;
+	bytes_append(bytes, data, count);
+	return 0;
+}
+
 static void bytes_use(struct call_bytes *bytes, size_t count)
 {
 	bytes->start += count;

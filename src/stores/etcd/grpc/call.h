@@ -31,6 +31,9 @@ struct call_bytes {
 	size_t start, end, capacity;
 };
 
+/* Appends those bytes, and may give up what stood before `start`. Returns 0 or -ENOMEM. */
+int call_bytes_put(struct call_bytes *bytes, const void *data, size_t count);
+
 struct grpc_call {
 	struct grpc *grpc;
 	struct grpc_call *prev, *next; /* all calls, in the order in which they were made */

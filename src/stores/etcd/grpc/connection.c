@@ -274,23 +274,6 @@ int connection_read(struct connection *connection)
 	return transport_has_more(transport, (size_t)count, IN_BYTES);
 }
 
-static int reserve(struct call_bytes *out, size_t bytes)
-{
-	size_t capacity = out->end + bytes;
-	uint8_t *data;
-
-	if (capacity <= out->capacity)
-		return 0;
-	if (capacity < 2 * out->capacity)
-		capacity = 2 * out->capacity;
-	data = realloc(out->data, capacity);
-	if (data == NULL)
-		return -ENOMEM;
-	out->data = data;
-	out->capacity = capacity;
-	return 0;
-}
-
 /* Collects frames, so that one write takes many of them. */
 static int collect(struct connection *connection)
 {
@@ -304,10 +287,8 @@ static int collect(struct connection *connection)
 			return fail_session(connection, count);
 		if (count == 0)
 			return 0;
-		if (reserve(out, (size_t)count) != 0)
+		if (call_bytes_put(out, data, (size_t)count) != 0)
 			return fail(connection, "out of memory");
-		memcpy(out->data + out->end, data, (size_t)count);
-		out->end += (size_t)count;
 	}
 	return 0;
 }

@@ -309,7 +309,7 @@ int64_t endpoints_fail(struct endpoints *endpoints)
 	return pause / 2 + random_number() % (pause / 2 + 1);
 }
 
-void endpoints_praise(struct endpoints *endpoints)
+void endpoints_begin_round(struct endpoints *endpoints)
 {
 	endpoints->failures = 0;
 	endpoints->pause_ms = ENDPOINTS_PAUSE_MIN_MS;

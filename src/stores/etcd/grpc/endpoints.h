@@ -66,6 +66,6 @@ bool endpoints_has_address(const struct endpoints *endpoints);
 int64_t endpoints_fail(struct endpoints *endpoints);
 
 /* A server has proved to be good: the round begins anew with the next failure. */
-void endpoints_praise(struct endpoints *endpoints);
+void endpoints_begin_round(struct endpoints *endpoints);
 
 #endif

@@ -226,7 +226,7 @@ static void lose(struct grpc *grpc, const char *why)
 	grpc_calls_end(grpc, line);
 	/* One that ends again and again at once is not a good one. */
 	if (was_connected && now_ms - grpc->connected_ms >= ENDPOINTS_PAUSE_MAX_MS)
-		endpoints_praise(grpc->endpoints);
+		endpoints_begin_round(grpc->endpoints);
 	if (was_connected || !endpoints_has_address(grpc->endpoints))
 		pause_ms = endpoints_fail(grpc->endpoints);
 	timers_set(&grpc->timers, &grpc->wake, now_ms + pause_ms);
