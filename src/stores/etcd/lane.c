@@ -29,11 +29,18 @@ static void forget_gone(struct lane *lane, bool pending)
 	}
 }
 
-struct lane *etcd_lane_get(struct store_etcd *store, const char *path)
+struct lane *etcd_lane_find(struct store_etcd *store, const char *path)
 {
 	struct lane *lane;
 
 	HASH_FIND_STR(store->operations.lanes, path, lane);
+	return lane;
+}
+
+struct lane *etcd_lane_get(struct store_etcd *store, const char *path)
+{
+	struct lane *lane = etcd_lane_find(store, path);
+
 	if (lane != NULL)
 		return lane;
 	lane = calloc(1, sizeof(*lane));
@@ -53,20 +60,21 @@ void etcd_lane_free(struct store_etcd *store, struct lane *lane)
 {
 	HASH_DEL(store->operations.lanes, lane);
 	forget_gone(lane, true);
+	free(lane->slots.bits);
 	free(lane->path);
 	free(lane);
 }
 
-static void free_lane_if_idle(struct store_etcd *store, struct lane *lane)
+void etcd_lane_free_if_idle(struct store_etcd *store, struct lane *lane)
 {
-	if (lane->operations == NULL && !lane->withdrawals)
+	if (lane->operations == NULL && lane->withdrawals == 0 && lane->slots.taken == 0)
 		etcd_lane_free(store, lane);
 }
 
 void etcd_lane_leave(struct store_etcd *store, struct lane *lane)
 {
 	forget_gone(lane, false);
-	free_lane_if_idle(store, lane);
+	etcd_lane_free_if_idle(store, lane);
 }
 
 static struct gone *add_gone(struct lane *lane, const char *name)
@@ -91,9 +99,8 @@ static struct gone *find_gone(const struct lane *lane, const char *name)
 
 void etcd_lane_note_gone(struct store_etcd *store, const char *path, const char *name)
 {
-	struct lane *lane;
+	struct lane *lane = etcd_lane_find(store, path);
 
-	HASH_FIND_STR(store->operations.lanes, path, lane);
 	if (lane != NULL && lane->operations != NULL)
 		add_gone(lane, name); /* without memory it comes once more, and goes once more */
 }
@@ -107,7 +114,7 @@ bool etcd_lane_begin_withdrawal(struct store_etcd *store, const char *path, cons
 		gone->is_pending = true;
 		lane->withdrawals++;
 	} else if (lane != NULL) {
-		free_lane_if_idle(store, lane);
+		etcd_lane_free_if_idle(store, lane);
 	}
 	return gone != NULL;
 }
@@ -115,11 +122,9 @@ bool etcd_lane_begin_withdrawal(struct store_etcd *store, const char *path, cons
 void etcd_lane_end_withdrawal(struct store_etcd *store, const char *path, const char *name,
 			      bool is_gone)
 {
-	struct gone *gone;
-	struct lane *lane;
+	struct lane *lane = etcd_lane_find(store, path);
+	struct gone *gone = find_gone(lane, name);
 
-	HASH_FIND_STR(store->operations.lanes, path, lane);
-	gone = find_gone(lane, name);
 	if (gone == NULL)
 		return;
 	gone->is_pending = false;
@@ -128,16 +133,14 @@ void etcd_lane_end_withdrawal(struct store_etcd *store, const char *path, const 
 		LL_DELETE(lane->gone, gone);
 		free(gone);
 	}
-	free_lane_if_idle(store, lane);
+	etcd_lane_free_if_idle(store, lane);
 }
 
 bool etcd_lane_is_about(struct store_etcd *store, const char *path, const char *name)
 {
-	const struct operation *operation;
-	struct lane *lane;
+	const struct lane *lane = etcd_lane_find(store, path);
+	const struct operation *operation = lane != NULL ? lane->operations : NULL;
 
-	HASH_FIND_STR(store->operations.lanes, path, lane);
-	operation = lane != NULL ? lane->operations : NULL;
 	while (operation != NULL && (operation->name == NULL || strcmp(operation->name, name) != 0))
 		operation = operation->next;
 	return operation != NULL;
@@ -145,8 +148,5 @@ bool etcd_lane_is_about(struct store_etcd *store, const char *path, const char *
 
 bool etcd_lane_has_gone(struct store_etcd *store, const char *path, const char *name)
 {
-	struct lane *lane;
-
-	HASH_FIND_STR(store->operations.lanes, path, lane);
-	return find_gone(lane, name) != NULL;
+	return find_gone(etcd_lane_find(store, path), name) != NULL;
 }

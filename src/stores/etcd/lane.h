@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operations of a lock, one after the other (operation.h), and which claims of the lock lists
- * leave out. Loop thread.
+ * What there is of a lock: its operations, one after the other (operation.h); the claims that lists
+ * leave out; and the slots that are in use. Loop thread.
  */
 #ifndef DLOCKFS_STORES_ETCD_LANE_H
 #define DLOCKFS_STORES_ETCD_LANE_H
@@ -11,6 +11,8 @@
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
+
+#include "stores/etcd/slots.h"
 
 struct gone;
 struct operation;
@@ -22,8 +24,12 @@ struct lane {
 	size_t withdrawals;	      /* under way, in the lane or not */
 	struct gone *gone; /* claims that are not to be seen any more: their withdrawal was called,
 			      or a watch has reported their end while a list is under way */
+	struct slots slots;
 	UT_hash_handle hh;
 };
+
+/* The lane of the lock; NULL: there is none. */
+struct lane *etcd_lane_find(struct store_etcd *store, const char *path);
 
 /* The lane of the lock, which is made if need be. NULL: out of memory. */
 struct lane *etcd_lane_get(struct store_etcd *store, const char *path);
@@ -31,6 +37,7 @@ struct lane *etcd_lane_get(struct store_etcd *store, const char *path);
 /* An operation has left the lane, which is freed if nothing is left in it. */
 void etcd_lane_leave(struct store_etcd *store, struct lane *lane);
 
+void etcd_lane_free_if_idle(struct store_etcd *store, struct lane *lane);
 void etcd_lane_free(struct store_etcd *store, struct lane *lane);
 
 /* A watch has reported that the claim is gone: lists that are under way leave it out. */

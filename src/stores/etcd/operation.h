@@ -104,6 +104,7 @@ struct operation {
 
 struct etcd_operations {
 	struct lane *lanes;		  /* by path */
+	uint64_t claims_session;	  /* of the ids of the claims that were placed last */
 	struct operation *others;	  /* which are in no lane */
 	struct operation *failed;	  /* to be answered by the next dispatch() */
 	struct operation *ready[BATCHES]; /* to be sent by the next dispatch() */

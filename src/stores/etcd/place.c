@@ -9,6 +9,7 @@
 
 #include "stores/etcd/keys.h"
 #include "stores/etcd/queue.h"
+#include "stores/etcd/slots.h"
 #include "stores/etcd/state.h"
 #include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
@@ -238,7 +239,7 @@ void etcd_place(struct store *base, void *tag, const char *path, const struct cl
 	}
 	operation->parts = *name;
 	operation->parts.slot = 0;
-	store->slots.session = name->id.session;
+	store->operations.claims_session = name->id.session;
 	operation->list = list;
 	operation->attention = attention;
 	etcd_operation_start(operation, true);

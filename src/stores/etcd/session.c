@@ -78,7 +78,6 @@ static void drop_session(struct store_etcd *store)
 	etcd_batches_drop(store);
 	etcd_operations_drop(store);
 	etcd_watches_drop(store);
-	etcd_slots_drop(store);
 	free(store->epoch.key.bytes);
 	store->epoch.key = (struct etcd_key){0};
 	store->session.lease_id = 0;
@@ -159,7 +158,7 @@ static void note_trouble(struct store_etcd *store, const char *trouble, const ch
 	store->session.retry_ms = clock_now_ms() + ETCD_REFUSED_MS;
 }
 
-static void be_refused(struct store_etcd *store, const char *trouble, const char *text)
+static void note_refusal(struct store_etcd *store, const char *trouble, const char *text)
 {
 	note_trouble(store, trouble, text);
 	store->session.step = SESSION_WANTED;
@@ -183,18 +182,18 @@ static void fail_step(struct store_etcd *store, int status, const char *text)
 	store->session.step = SESSION_WANTED;
 	switch (etcd_meaning(store, status, text)) {
 	case ETCD_DENIED:
-		be_refused(store, not_accepted, text);
+		note_refusal(store, not_accepted, text);
 		break;
 	case ETCD_STRANGER:
 		/* Users may have changed since we said who we are: that is said once more. */
 		if (store->session.is_stranger)
-			be_refused(store, not_accepted, text);
+			note_refusal(store, not_accepted, text);
 		else
 			try_again(store);
 		store->session.is_stranger = true;
 		break;
 	case ETCD_FULL:
-		be_refused(store, no_space, text);
+		note_refusal(store, no_space, text);
 		break;
 	case ETCD_BUSY:
 	case ETCD_LEASE_TAKEN: /* another number is drawn */
@@ -204,7 +203,7 @@ static void fail_step(struct store_etcd *store, int status, const char *text)
 	case ETCD_TOO_LARGE:
 	case ETCD_WRONG:
 	case ETCD_NO_USERS:
-		be_refused(store, refused, text);
+		note_refusal(store, refused, text);
 		break;
 	case ETCD_DONE:
 	case ETCD_IN_DOUBT:
@@ -285,8 +284,7 @@ static void on_granted(void *context, int status, const char *text, const void *
 	} else {
 		fail_step(store, GRPC_CANCELLED, "");
 	}
-	if (answer != NULL)
-		etcd__lease_grant_response__free_unpacked(answer, NULL);
+	etcd__lease_grant_response__free_unpacked(answer, NULL);
 }
 
 static void ask_for_lease(struct store_etcd *store)
@@ -354,8 +352,7 @@ static void on_authenticated(void *context, int status, const char *text, const 
 		authenticated(store);
 	else
 		fail_step(store, GRPC_CANCELLED, "");
-	if (answer != NULL)
-		etcd__authenticate_response__free_unpacked(answer, NULL);
+	etcd__authenticate_response__free_unpacked(answer, NULL);
 }
 
 static void authenticate(struct store_etcd *store)
@@ -404,13 +401,13 @@ static void go_on(struct store_etcd *store)
 }
 
 /* What answers keep-alives proves nothing. */
-static void be_proxied(struct store_etcd *store)
+static void refuse_proxy(struct store_etcd *store)
 {
 	grpc_cancel(store->keeper.stream);
 	store->keeper.stream = NULL;
 	store->keeper.is_awaited = false;
 	if (store->session.step == SESSION_ASKED)
-		be_refused(store, proxied, "connect to the members themselves");
+		note_refusal(store, proxied, "connect to the members themselves");
 	else
 		grpc_leave(store->grpc);
 }
@@ -430,7 +427,7 @@ static void on_kept(void *context, const void *bytes, size_t count)
 	if (is_answer)
 		etcd_leader_note(&store->leader, answer->header->raft_term, clock_now_ms());
 	if (!is_member)
-		be_proxied(store);
+		refuse_proxy(store);
 	if (is_kept) {
 		store->keeper.is_awaited = false;
 		etcd_note_seen(store, answer->header);
@@ -440,8 +437,7 @@ static void on_kept(void *context, const void *bytes, size_t count)
 		is_over = !etcd_lease_note_sign(&store->lease, clock_now_ms(),
 						answer->header->member_id);
 	}
-	if (answer != NULL)
-		etcd__lease_keep_alive_response__free_unpacked(answer, NULL);
+	etcd__lease_keep_alive_response__free_unpacked(answer, NULL);
 	store->session.is_over = store->session.is_over || is_over;
 	if (store->lease.heard_ms > former_ms) {
 		store->events->on_renewed(store->context);

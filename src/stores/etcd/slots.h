@@ -9,14 +9,14 @@
 #define DLOCKFS_STORES_ETCD_SLOTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-struct slots;
 struct store_etcd;
 
-struct etcd_slots {
-	struct slots *by_path;
-	uint64_t session; /* of the ids of the claims that were placed last */
+struct slots {
+	size_t words, taken;
+	uint64_t *bits; /* from slot 1 on */
 };
 
 /* Takes the least slot that is free; 0: there is none, or no memory. */
@@ -27,7 +27,5 @@ bool etcd_slot_note(struct store_etcd *store, const char *path, uint16_t slot);
 
 /* The slot is free again. */
 void etcd_slot_give(struct store_etcd *store, const char *path, uint16_t slot);
-
-void etcd_slots_drop(struct store_etcd *store);
 
 #endif

@@ -64,8 +64,7 @@ static void on_status(void *context, int status, const char *text, const void *b
 
 	store->space.is_asked = false;
 	store->space.known = answer != NULL ? read_status(answer) : unknown;
-	if (answer != NULL)
-		etcd__status_response__free_unpacked(answer, NULL);
+	etcd__status_response__free_unpacked(answer, NULL);
 }
 
 void etcd_space_init(struct store_etcd *store)

@@ -21,7 +21,6 @@
 #include "stores/etcd/refusal.h"
 #include "stores/etcd/seek.h"
 #include "stores/etcd/session.h"
-#include "stores/etcd/slots.h"
 #include "stores/etcd/space.h"
 #include "stores/etcd/tokens.h"
 #include "stores/etcd/watch.h"
@@ -61,8 +60,7 @@ struct store_etcd {
 	struct etcd_tokens tokens;
 	struct etcd_space space;
 	struct etcd_operations operations;
-	struct batch *batches; /* which are under way */
-	struct etcd_slots slots;
+	struct batch *batches;	 /* which are under way */
 	struct file_turn *turns; /* by path */
 	struct etcd_watches watches;
 };

@@ -17,8 +17,7 @@ static void on_answer(void *context, int status, const char *text, const void *b
 
 	if (answer != NULL && answer->header != NULL)
 		etcd_leader_note(&store->leader, answer->header->raft_term, clock_now_ms());
-	if (answer != NULL)
-		etcd__txn_response__free_unpacked(answer, NULL);
+	etcd__txn_response__free_unpacked(answer, NULL);
 }
 
 void etcd_term_on_time(struct store_etcd *store, int64_t now_ms)

@@ -125,7 +125,7 @@ static void tell_change(struct watch *watch)
 	store->events->on_read(store->context, watch->tag, NULL, 0);
 }
 
-static void be_lost(struct watch *watch)
+static void lose(struct watch *watch)
 {
 	DL_APPEND(watch->store->watches.lost, watch);
 	tell_change(watch);
@@ -272,7 +272,7 @@ static void on_canceled(struct watch *watch)
 	} else if (watch->is_gone) {
 		end(watch, -EOWNERDEAD); /* for all that is known */
 	} else {
-		be_lost(watch);
+		lose(watch);
 		read_lost(store);
 	}
 }
@@ -385,7 +385,7 @@ static void begin(struct watch *watch, const Etcd__TxnResponse *answer)
 		if (!watch->tells)
 			end(watch, 0);
 		else if (!set_up(watch))
-			be_lost(watch);
+			lose(watch);
 		return;
 	}
 	if (claim->lease == 0) {
@@ -405,7 +405,7 @@ static void begin(struct watch *watch, const Etcd__TxnResponse *answer)
 		       : watch->claim.is_file ? (uint32_t)claim->version - 1
 					      : 0);
 	else
-		be_lost(watch);
+		lose(watch);
 }
 
 static void conclude_read(struct operation *operation, int error, const Etcd__TxnResponse *answer)
@@ -544,7 +544,7 @@ void etcd_watches_disconnected(struct store_etcd *store)
 		if (watch->attends)
 			end(watch, 0);
 		else
-			be_lost(watch);
+			lose(watch);
 	}
 }
 

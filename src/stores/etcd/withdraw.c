@@ -9,6 +9,7 @@
 
 #include "stores/etcd/keys.h"
 #include "stores/etcd/lane.h"
+#include "stores/etcd/slots.h"
 #include "stores/etcd/state.h"
 #include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
@@ -50,7 +51,7 @@ static void conclude_withdraw(struct operation *operation, int error,
 		etcd_operation_send_again(operation);
 		return;
 	}
-	if (!error && parts->id.session == store->slots.session)
+	if (!error && parts->id.session == store->operations.claims_session)
 		etcd_slot_give(store, operation->path, parts->slot);
 	etcd_lane_end_withdrawal(store, operation->path, operation->name, !error);
 	store->events->on_withdrawn(store->context, operation->tag, error);
