@@ -19,7 +19,7 @@ struct grpc;
 /* A longer message is not taken: the call ends with GRPC_RESOURCE_EXHAUSTED. */
 #define CALL_MESSAGE_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
-/* The same, if the headers of a call, with all trailers and hints, are more. */
+/* A call whose headers, with all trailers and hints, are more ends likewise. */
 #define CALL_HEADER_BYTES_MAX ((size_t)64 * 1024)
 
 /* All calls of a connection together hold no more of what has come. */
@@ -39,11 +39,11 @@ struct grpc_call {
 	struct grpc_call *prev, *next; /* all calls, in the order in which they were made */
 	struct grpc_call *news_prev, *news_next; /* those whose functions are to be called */
 	struct timer deadline;
-	int64_t made_ms;   /* when it was made, by clock_now_ms() */
+	int64_t made_ms;   /* when the call was made, by clock_now_ms() */
 	int32_t stream_id; /* 0: not with the connection */
 	bool is_stream;
-	bool has_news; /* it is in the list of news */
-	bool is_over;  /* it is in no list any more; its functions are not to be called */
+	bool has_news; /* the call is in the list of news */
+	bool is_over;  /* the call is in no list any more; its functions are not to be called */
 	bool ended;    /* nothing more comes: `status` and `text` count */
 	bool idle;     /* the connection waits for more to send */
 	union {

@@ -17,7 +17,7 @@
 struct tls {
 	const struct store_access *access;
 	SSL_CTX *context;
-	struct stat files[3]; /* as they were when `context` was made of them */
+	struct stat files[3]; /* the three files, as they were when `context` was made of them */
 };
 
 void tls_init(struct tls *tls, const struct store_access *access);
