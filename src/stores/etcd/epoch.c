@@ -66,13 +66,13 @@ static int64_t begin_to_ask(struct store_etcd *store)
 	return store->ttl_s * 1000 / SILENCES_IN_TIMEOUT;
 }
 
-bool etcd_epoch_ask(struct store_etcd *store, const char *method, const void *message, size_t bytes,
+bool etcd_epoch_ask(struct store_etcd *store, const char *method, const ProtobufCMessage *request,
 		    void (*done)(void *, int, const char *, const void *, size_t))
 {
 	int64_t limit_ms = begin_to_ask(store);
 
 	store->session.asking =
-		grpc_call(store->grpc, method, message, bytes, limit_ms, done, store);
+		etcd_message_call(store->grpc, method, request, limit_ms, done, store);
 	etcd_wake(store);
 	return store->session.asking != NULL;
 }

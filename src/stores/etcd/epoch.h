@@ -36,7 +36,7 @@ void etcd_epoch_raise(struct store_etcd *store,
 		      void (*done)(struct store_etcd *store, int status, const char *text));
 
 /* Asks what `asking` is then. Returns false when out of memory. */
-bool etcd_epoch_ask(struct store_etcd *store, const char *method, const void *message, size_t bytes,
+bool etcd_epoch_ask(struct store_etcd *store, const char *method, const ProtobufCMessage *request,
 		    void (*done)(void *, int, const char *, const void *, size_t));
 
 #endif

@@ -90,13 +90,11 @@ static void ask_for_keys(struct farewell *farewell)
 {
 	struct store_etcd *store = farewell->store;
 	Etcd__LeaseTimeToLiveRequest request = ETCD__LEASE_TIME_TO_LIVE_REQUEST__INIT;
-	uint8_t message[32];
 
 	request.id = farewell->lease;
 	request.keys = true;
-	if (grpc_call(store->grpc, KEYS_METHOD, message,
-		      etcd__lease_time_to_live_request__pack(&request, message), 0, on_keys,
-		      farewell) != NULL)
+	if (etcd_message_call(store->grpc, KEYS_METHOD, &request.base, 0, on_keys, farewell) !=
+	    NULL)
 		farewell->unanswered++;
 }
 
@@ -104,12 +102,10 @@ static void revoke(struct farewell *farewell)
 {
 	struct store_etcd *store = farewell->store;
 	Etcd__LeaseRevokeRequest request = ETCD__LEASE_REVOKE_REQUEST__INIT;
-	uint8_t message[32];
 
 	request.id = farewell->lease;
-	if (grpc_call(store->grpc, ETCD_REVOKE_METHOD, message,
-		      etcd__lease_revoke_request__pack(&request, message), 0, on_answer,
-		      farewell) != NULL)
+	if (etcd_message_call(store->grpc, ETCD_REVOKE_METHOD, &request.base, 0, on_answer,
+			      farewell) != NULL)
 		farewell->unanswered++;
 }
 

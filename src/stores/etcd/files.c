@@ -233,7 +233,7 @@ static void release_waiters(struct operation *operation)
 	while ((waiter = file->waiters) != NULL) {
 		LL_DELETE(file->waiters, waiter);
 		if (--waiter->operation->file->waits == 0)
-			etcd_operation_send_again(waiter->operation);
+			etcd_operation_send(waiter->operation);
 	}
 }
 
@@ -394,14 +394,14 @@ static int say_read(struct operation *operation, struct transaction *transaction
 
 static struct store_claim claim_of(const Etcd__KeyValue *kv)
 {
-	const char *value = kv->value.len > 0 ? (const char *)kv->value.data : "";
 	bool is_new = false;
 	int64_t ms = 0;
-	size_t head = etcd_key_file_parse(value, kv->value.len, &ms, &is_new);
+	size_t bytes;
+	const char *text = etcd_message_file(kv, &bytes, &ms, &is_new);
 
 	return (struct store_claim){
-		.data = value + head,
-		.data_bytes = kv->value.len - head,
+		.data = text,
+		.data_bytes = bytes,
 		.since_ms = is_new ? ms : 0,
 		.session = (uint64_t)kv->lease,
 		.version = (uint32_t)kv->version - 1,
@@ -507,7 +507,7 @@ static void conclude_files(struct operation *operation, int error, const Etcd__T
 		/* It begins with the first key behind the last one of this page. */
 		error = etcd_names_turn_page(operation, last->data, last->len, '\0');
 		if (!error) {
-			etcd_operation_send_again(operation);
+			etcd_operation_send(operation);
 			return;
 		}
 	}

@@ -20,12 +20,9 @@
 bool etcd_keeper_send(struct store_etcd *store, int64_t lease)
 {
 	Etcd__LeaseKeepAliveRequest request = ETCD__LEASE_KEEP_ALIVE_REQUEST__INIT;
-	uint8_t message[32];
 
 	request.id = lease;
-	return store->keeper.stream != NULL &&
-	       grpc_stream_send(store->keeper.stream, message,
-				etcd__lease_keep_alive_request__pack(&request, message)) == 0;
+	return etcd_message_send(store->keeper.stream, &request.base) == 0;
 }
 
 void etcd_keeper_test(struct store_etcd *store)

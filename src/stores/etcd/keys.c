@@ -27,27 +27,7 @@ enum { NUMBER_BYTES = 21 }; /* of 64 bits with its sign, and the final NUL */
 #define READ_TAG  "-read-"
 #define WRITE_TAG "-write-"
 
-/* Puts texts together. */
-#define join(ret, ...) join_texts(ret, (const char *const[]){__VA_ARGS__, NULL})
-
-static bool join_texts(struct etcd_key *ret, const char *const *texts)
-{
-	size_t count = 0;
-	char *at;
-
-	for (size_t i = 0; texts[i] != NULL; i++)
-		count += strlen(texts[i]);
-	*ret = (struct etcd_key){malloc(count + 1), count};
-	if (ret->bytes == NULL)
-		return false;
-	at = ret->bytes;
-	*at = '\0';
-	for (size_t i = 0; texts[i] != NULL; i++)
-		at = stpcpy(at, texts[i]);
-	return true;
-}
-
-/* The same behind the root, what stands between, and the path in its plain form. */
+/* Puts texts together: the root, what stands between, the path in its plain form, and others. */
 #define join_below(ret, root, between, path, ...)                                                  \
 	join_below_texts(ret, root, between, path, (const char *const[]){__VA_ARGS__, NULL})
 
@@ -68,6 +48,9 @@ static bool join_below_texts(struct etcd_key *ret, const char *root, const char 
 	ret->count = (size_t)(at - ret->bytes);
 	return true;
 }
+
+/* Of texts alone. */
+#define join(ret, ...) join_below(ret, "", "", "", __VA_ARGS__)
 
 static const char *between(const char *root)
 {

@@ -124,7 +124,7 @@ static void conclude_look(struct operation *operation, int error, const Etcd__Tx
 	if (!error && is_above_all && found->more && found->n_kvs > 0) {
 		error = turn_page(operation, found);
 		if (!error) {
-			etcd_operation_send_again(operation);
+			etcd_operation_send(operation);
 			return;
 		}
 	}
@@ -288,7 +288,7 @@ static void conclude_write(struct operation *operation, int error, const Etcd__T
 		error = -EACCES; /* it is no claim */
 	if (!error && operation->lease == 0) {
 		operation->lease = found->lease;
-		etcd_operation_send_again(operation);
+		etcd_operation_send(operation);
 		return;
 	}
 	change->done(change, error);

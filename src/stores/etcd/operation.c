@@ -148,7 +148,7 @@ static bool may_send(const struct operation *operation)
 				       grpc_is_connected(store->grpc));
 }
 
-static void send_first(struct operation *operation)
+void etcd_operation_send(struct operation *operation)
 {
 	int error = -ECONNRESET;
 
@@ -162,11 +162,6 @@ static void send_first(struct operation *operation)
 		etcd_operation_fail(operation, error == -ENOMEM ? -ECONNRESET : error);
 	else
 		etcd_wake(operation->store);
-}
-
-void etcd_operation_send_again(struct operation *operation)
-{
-	send_first(operation);
 }
 
 void etcd_operation_start(struct operation *operation, bool in_lane)
@@ -186,7 +181,7 @@ void etcd_operation_start(struct operation *operation, bool in_lane)
 	} else {
 		DL_APPEND(store->operations.others, operation);
 	}
-	send_first(operation);
+	etcd_operation_send(operation);
 }
 
 void etcd_operation_hold(struct operation *operation)
@@ -211,7 +206,7 @@ void etcd_operation_end(struct operation *operation, int error)
 		etcd_lane_leave(store, lane);
 	}
 	if (next != NULL)
-		send_first(next);
+		etcd_operation_send(next);
 	etcd_operation_free(operation);
 }
 

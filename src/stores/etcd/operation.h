@@ -124,11 +124,12 @@ struct operation *etcd_operation_create_about(struct store_etcd *store,
 /* Sends the operation, behind those of its lock if it is to be in a lane. */
 void etcd_operation_start(struct operation *operation, bool in_lane);
 
-/* Has the operation wait, in no lane, for etcd_operation_send_again(). */
+/* Has the operation wait, in no lane, for etcd_operation_send(). */
 void etcd_operation_hold(struct operation *operation);
 
-/* Makes the request once more, for example with what the answer to the first one told. */
-void etcd_operation_send_again(struct operation *operation);
+/* Makes the request of an operation that was held; or once more, for example with what the answer
+ * to the first request told. */
+void etcd_operation_send(struct operation *operation);
 
 /* The operation goes out with others of its kind, by etcd_batches_send(). */
 void etcd_operation_wait_for_others(struct operation *operation);

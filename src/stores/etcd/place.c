@@ -185,7 +185,7 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 		error = -ECONNRESET;
 		if (!etcd_transaction_was_late(store, answer) && operation->retries++ < RETRIES) {
 			note_slots(operation, answer);
-			etcd_operation_send_again(operation);
+			etcd_operation_send(operation);
 			return;
 		}
 	}
@@ -195,7 +195,7 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 			return;
 		}
 		operation->kind = &undo;
-		etcd_operation_send_again(operation);
+		etcd_operation_send(operation);
 		return;
 	}
 	revision = answer->header->revision;

@@ -110,15 +110,13 @@ static void on_revoked(void *context, int status, const char *text, const void *
 static void revoke_former(struct store_etcd *store)
 {
 	Etcd__LeaseRevokeRequest request = ETCD__LEASE_REVOKE_REQUEST__INIT;
-	uint8_t message[32];
 
 	assert(store->session.told || store->session.former_lease == 0);
 	if (store->session.former_lease == 0 || !grpc_is_connected(store->grpc))
 		return;
 	request.id = store->session.former_lease;
 	store->session.former_lease = 0;
-	grpc_call(store->grpc, ETCD_REVOKE_METHOD, message,
-		  etcd__lease_revoke_request__pack(&request, message), 0, on_revoked, store);
+	etcd_message_call(store->grpc, ETCD_REVOKE_METHOD, &request.base, 0, on_revoked, store);
 	etcd_wake(store);
 }
 
@@ -213,12 +211,12 @@ static void fail_step(struct store_etcd *store, int status, const char *text)
 	}
 }
 
-static void ask(struct store_etcd *store, const char *method, const void *message, size_t bytes,
+static void ask(struct store_etcd *store, const char *method, const ProtobufCMessage *request,
 		void (*done)(void *, int, const char *, const void *, size_t))
 {
 	store->session.step = SESSION_ASKED;
 	store->session.retry_ms = INT64_MAX;
-	if (!etcd_epoch_ask(store, method, message, bytes, done))
+	if (!etcd_epoch_ask(store, method, request, done))
 		fail_step(store, GRPC_CANCELLED, "");
 }
 
@@ -239,7 +237,7 @@ static void finish(struct store_etcd *store)
 	store->session.resumed = true;
 	tell(store, STORE_CONNECTED);
 	if (store->session.step == SESSION_CONNECTED)
-		etcd_watches_connected(store);
+		etcd_watches_read_lost(store);
 }
 
 static void on_epoch(struct store_etcd *store, int status, const char *text)
@@ -290,14 +288,13 @@ static void on_granted(void *context, int status, const char *text, const void *
 static void ask_for_lease(struct store_etcd *store)
 {
 	Etcd__LeaseGrantRequest request = ETCD__LEASE_GRANT_REQUEST__INIT;
-	uint8_t message[32];
 
 	if (getrandom(&request.id, sizeof(request.id), 0) != sizeof(request.id))
 		request.id = 0; /* the server draws one */
 	request.id &= INT64_MAX;
 	request.ttl = store->ttl_s;
 	store->session.leased_ms = clock_now_ms();
-	ask(store, GRANT, message, etcd__lease_grant_request__pack(&request, message), on_granted);
+	ask(store, GRANT, &request.base, on_granted);
 }
 
 /* Finds the former lease again: a keep-alive tells whether it lives. Then comes the epoch, which is
@@ -358,22 +355,11 @@ static void on_authenticated(void *context, int status, const char *text, const 
 static void authenticate(struct store_etcd *store)
 {
 	Etcd__AuthenticateRequest request = ETCD__AUTHENTICATE_REQUEST__INIT;
-	uint8_t *message;
-	size_t bytes;
 
 	request.name = store->access.user;
 	request.password = (char *)secret_next(store->access.password.secret, NULL);
-	bytes = etcd__authenticate_request__get_packed_size(&request);
-	message = malloc(bytes);
-	if (message == NULL) {
-		fail_step(store, GRPC_CANCELLED, "");
-		return;
-	}
-	etcd__authenticate_request__pack(&request, message);
 	grpc_set_token(store->grpc, NULL);
-	ask(store, AUTHENTICATE, message, bytes, on_authenticated);
-	explicit_bzero(message, bytes);
-	free(message);
+	ask(store, AUTHENTICATE, &request.base, on_authenticated);
 }
 
 /* Begins, or begins again, if there is a connection. */

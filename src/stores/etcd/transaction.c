@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "stores/etcd/state.h"
@@ -166,8 +165,6 @@ etcd_transaction_send(struct transaction *transaction, struct grpc *grpc, int64_
 		      void (*done)(void *, int, const char *, const void *, size_t), void *context)
 {
 	Etcd__TxnRequest *request = &transaction->request;
-	struct grpc_call *call = NULL;
-	uint8_t *message;
 
 	request->n_compare = transaction->when.count;
 	request->compare = transaction->when.list;
@@ -175,13 +172,8 @@ etcd_transaction_send(struct transaction *transaction, struct grpc *grpc, int64_
 	request->success = transaction->then.list;
 	request->n_failure = transaction->otherwise.count;
 	request->failure = transaction->otherwise.list;
-	message = malloc(etcd__txn_request__get_packed_size(request) + 1);
-	if (message != NULL)
-		call = grpc_call(grpc, ETCD_TRANSACTION_METHOD, message,
-				 etcd__txn_request__pack(request, message), limit_ms, done,
+	return etcd_message_call(grpc, ETCD_TRANSACTION_METHOD, &request->base, limit_ms, done,
 				 context);
-	free(message);
-	return call;
 }
 
 const Etcd__RangeResponse *etcd_transaction_found(const Etcd__TxnResponse *answer, size_t step)

@@ -69,8 +69,6 @@ struct watch {
 	UT_hash_handle hh;
 };
 
-static void read_lost(struct store_etcd *store);
-
 static void free_watch(struct watch *watch)
 {
 	free(watch->path);
@@ -81,15 +79,8 @@ static void free_watch(struct watch *watch)
 
 static void send_request(struct store_etcd *store, const Etcd__WatchRequest *request)
 {
-	size_t bytes = etcd__watch_request__get_packed_size(request);
-	uint8_t *message = malloc(bytes);
-
-	if (message != NULL && store->watches.stream != NULL) {
-		etcd__watch_request__pack(request, message);
-		grpc_stream_send(store->watches.stream, message, bytes);
+	if (etcd_message_send(store->watches.stream, &request->base) == 0)
 		etcd_wake(store);
-	}
-	free(message);
 }
 
 static void send_cancel(struct store_etcd *store, int64_t id)
@@ -134,12 +125,12 @@ static void lose(struct watch *watch)
 /* What a file's value has for the caller. NULL: out of memory. */
 static char *file_text(const Etcd__KeyValue *kv)
 {
-	const char *value = kv->value.len > 0 ? (const char *)kv->value.data : "";
 	bool is_new;
 	int64_t ms;
-	size_t head = etcd_key_file_parse(value, kv->value.len, &ms, &is_new);
+	size_t bytes;
+	const char *text = etcd_message_file(kv, &bytes, &ms, &is_new);
 
-	return strndup(value + head, kv->value.len - head);
+	return strndup(text, bytes);
 }
 
 /* The data of a claim: what another client's key has as its value. A claim of dlockfs has none left
@@ -150,6 +141,12 @@ static char *claim_text(const struct watch *watch, const Etcd__KeyValue *kv)
 			(watch->claim.is_ours && etcd_message_is_key(kv, &watch->claim.key));
 
 	return has_none ? strdup("") : strndup((const char *)kv->value.data, kv->value.len);
+}
+
+/* How often the data were changed: a file's key was written once when the file was made. */
+static uint32_t version_of(const struct watch *watch, const Etcd__KeyValue *kv)
+{
+	return (uint32_t)kv->version - watch->claim.is_file;
 }
 
 static void report(struct watch *watch, const Etcd__KeyValue *value, uint32_t version)
@@ -219,11 +216,6 @@ static bool has_content(const struct watch *watch, const Etcd__KeyValue *kv)
 	       etcd_key_is_data_alone(rest, bytes);
 }
 
-static bool was_withdrawn(const struct watch *watch)
-{
-	return !watch->tells || watch->is_bare;
-}
-
 static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 {
 	struct store_etcd *store = watch->store;
@@ -246,7 +238,7 @@ static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 			take_down(watch, true);
 			if (watch->name != NULL)
 				etcd_lane_note_gone(store, watch->path, watch->name);
-			end(watch, was_withdrawn(watch) ? 0 : -EOWNERDEAD);
+			end(watch, watch->tells && !watch->is_bare ? -EOWNERDEAD : 0);
 			return;
 		}
 		if (event->type == ETCD__EVENT__TYPE__DELETE && has_content(watch, event->kv))
@@ -254,8 +246,7 @@ static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 		if (event->type == ETCD__EVENT__TYPE__PUT && has_content(watch, event->kv) &&
 		    event->kv->mod_revision > watch->data_revision) {
 			watch->data_revision = event->kv->mod_revision;
-			report(watch, event->kv,
-			       (uint32_t)event->kv->version - watch->claim.is_file);
+			report(watch, event->kv, version_of(watch, event->kv));
 		}
 	}
 }
@@ -273,7 +264,7 @@ static void on_canceled(struct watch *watch)
 		end(watch, -EOWNERDEAD); /* for all that is known */
 	} else {
 		lose(watch);
-		read_lost(store);
+		etcd_watches_read_lost(store);
 	}
 }
 
@@ -393,17 +384,14 @@ static void begin(struct watch *watch, const Etcd__TxnResponse *answer)
 		return;
 	}
 	watch->since = etcd_message_revision_after(answer->header->revision);
+	watch->tells = !watch->claim.is_file && data != NULL &&
+		       data->create_revision == claim->create_revision;
 	if (watch->claim.is_file)
-		data = NULL;
-	watch->tells = data != NULL && data->create_revision == claim->create_revision;
-	watch->data_revision = data != NULL	      ? data->mod_revision
-			       : watch->claim.is_file ? claim->mod_revision
-						      : 0;
+		data = claim;
+	watch->data_revision = data != NULL ? data->mod_revision : 0;
 	if (set_up(watch))
 		report(watch, data != NULL ? data : claim,
-		       data != NULL	      ? (uint32_t)data->version
-		       : watch->claim.is_file ? (uint32_t)claim->version - 1
-					      : 0);
+		       data != NULL ? version_of(watch, data) : 0);
 	else
 		lose(watch);
 }
@@ -422,14 +410,13 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 	else
 		begin(watch, answer);
 	etcd_operation_end(operation, error);
-	read_lost(store);
+	etcd_watches_read_lost(store);
 }
 
 static const struct operation_kind read_kind = {STORE_WATCH, "cannot watch a claim of", say_read,
 						conclude_read, .batch = BATCH_NONE};
 
-/* Reads as many of those that are lost as may be read at a time. */
-static void read_lost(struct store_etcd *store)
+void etcd_watches_read_lost(struct store_etcd *store)
 {
 	while (store->watches.lost != NULL && etcd_is_open(store) &&
 	       store->watches.reads < READS_MAX) {
@@ -489,7 +476,7 @@ void etcd_watch(struct store *base, void *tag, const char *path, const char *nam
 		return;
 	}
 	DL_APPEND(store->watches.lost, watch);
-	read_lost(store);
+	etcd_watches_read_lost(store);
 }
 
 void etcd_watches_attend(struct store_etcd *store, void *tag, const char *path, int64_t revision)
@@ -527,18 +514,18 @@ void etcd_watches_note_listed(struct store_etcd *store, const char *path,
 	}
 }
 
-void etcd_watches_connected(struct store_etcd *store)
+static void end_stream(struct store_etcd *store)
 {
-	read_lost(store);
+	if (store->watches.stream != NULL)
+		grpc_cancel(store->watches.stream);
+	store->watches.stream = NULL;
 }
 
 void etcd_watches_disconnected(struct store_etcd *store)
 {
 	struct watch *watch, *next;
 
-	if (store->watches.stream != NULL)
-		grpc_cancel(store->watches.stream);
-	store->watches.stream = NULL;
+	end_stream(store);
 	HASH_ITER (hh, store->watches.set_up, watch, next) {
 		take_down(watch, false);
 		if (watch->attends)
@@ -550,9 +537,9 @@ void etcd_watches_disconnected(struct store_etcd *store)
 
 static void free_list(struct watch **list)
 {
-	struct watch *watch, *next;
+	struct watch *watch;
 
-	DL_FOREACH_SAFE (*list, watch, next) {
+	while ((watch = *list) != NULL) {
 		DL_DELETE(*list, watch);
 		free_watch(watch);
 	}
@@ -562,9 +549,7 @@ void etcd_watches_drop(struct store_etcd *store)
 {
 	struct watch *watch, *next;
 
-	if (store->watches.stream != NULL)
-		grpc_cancel(store->watches.stream);
-	store->watches.stream = NULL;
+	end_stream(store);
 	HASH_ITER (hh, store->watches.set_up, watch, next) {
 		HASH_DEL(store->watches.set_up, watch);
 		free_watch(watch);
@@ -604,5 +589,5 @@ void etcd_watches_on_time(struct store_etcd *store, int64_t now_ms)
 		store->watches.asked_ms = store->watches.progress_ms = now_ms;
 		send_request(store, &request);
 	}
-	read_lost(store);
+	etcd_watches_read_lost(store);
 }

@@ -34,8 +34,8 @@ void etcd_watches_attend(struct store_etcd *store, void *tag, const char *path, 
 void etcd_watches_note_listed(struct store_etcd *store, const char *path,
 			      const Etcd__RangeResponse *claims, const struct etcd_key *prefix);
 
-/* The session is told to be connected: sets up what was lost. */
-void etcd_watches_connected(struct store_etcd *store);
+/* Sets up what is lost, in an open session; as many are read at a time as may be. */
+void etcd_watches_read_lost(struct store_etcd *store);
 
 /* The connection, or the stream, is lost: who attends to a queue is told that it may have changed,
  * and the watches are lost. */

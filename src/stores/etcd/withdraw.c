@@ -48,7 +48,7 @@ static void conclude_withdraw(struct operation *operation, int error,
 	const struct claim_name *parts = &operation->claim.parts;
 
 	if (!error && !answer->succeeded && operation->marked && operation->retries++ == 0) {
-		etcd_operation_send_again(operation);
+		etcd_operation_send(operation);
 		return;
 	}
 	if (!error && parts->id.session == store->operations.claims_session)
