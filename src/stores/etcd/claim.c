@@ -283,9 +283,7 @@ void etcd_prove(struct store *base, void *tag, const struct store_proof *proofs,
 	struct operation *operation =
 		etcd_operation_create(store, &prove, tag, count > 0 ? proofs[0].path : "", NULL);
 
-	if (operation == NULL)
-		return;
-	if (!take_proofs(operation, proofs, count)) {
+	if (operation == NULL || !take_proofs(operation, proofs, count)) {
 		etcd_operation_free(operation);
 		etcd_starve(store);
 		return;

@@ -77,10 +77,6 @@ bool etcd_epoch_ask(struct store_etcd *store, const char *method, const Protobuf
 	return store->session.asking != NULL;
 }
 
-static void on_marked(void *context, int status, const char *text, const void *answer, size_t bytes)
-{
-}
-
 /* Puts the mark, or takes it away. Not to be waited for. */
 static void change_mark(struct store_etcd *store, bool settled)
 {
@@ -95,7 +91,7 @@ static void change_mark(struct store_etcd *store, bool settled)
 	else
 		etcd_transaction_delete(&transaction.then, &mark, NULL);
 	if (grpc_is_connected(store->grpc))
-		etcd_transaction_send(&transaction, store->grpc, 0, on_marked, store);
+		etcd_transaction_send(&transaction, store->grpc, 0, NULL, NULL);
 	etcd_wake(store);
 	free(mark.bytes);
 }
@@ -171,8 +167,7 @@ static bool read_attempt(struct store_etcd *store, int status, const char *text,
 		store->session.is_over = true;
 		return false;
 	}
-	*ret = status == GRPC_OK ? etcd_message_read(&etcd__txn_response__descriptor, bytes, count)
-				 : NULL;
+	*ret = etcd_message_read(&etcd__txn_response__descriptor, bytes, count);
 	if (*ret != NULL && (*ret)->header != NULL) {
 		if (!has_gone_back(store, (*ret)->header) || !store->session.resumed)
 			return true;

@@ -74,9 +74,7 @@ static void on_keys(void *context, int status, const char *text, const void *byt
 {
 	struct farewell *farewell = context;
 	Etcd__LeaseTimeToLiveResponse *answer =
-		status == 0 ? etcd_message_read(&etcd__lease_time_to_live_response__descriptor,
-						bytes, count)
-			    : NULL;
+		etcd_message_read(&etcd__lease_time_to_live_response__descriptor, bytes, count);
 
 	farewell->unanswered--;
 	if (answer != NULL) {

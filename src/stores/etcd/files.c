@@ -206,6 +206,7 @@ static bool take_reader_turn(struct operation *operation)
 	struct file_request *file = operation->file;
 	struct file_turn *turn = find_or_make_turn(operation->store, &file->keys[0]);
 
+	file->count = 1;
 	if (turn == NULL || !may_wait(operation, 1))
 		return false;
 	if (turn->alteration != NULL)
@@ -374,8 +375,7 @@ int etcd_alter(struct store *base, struct store_change *change, const struct sto
 	for (size_t i = 0; i < count && done; i++)
 		done = copy_step(operation->file, store->root, &steps[i]);
 	if (!done || !take_turns(operation)) {
-		if (operation != NULL)
-			etcd_operation_free(operation);
+		etcd_operation_free(operation);
 		return -ENOMEM;
 	}
 	operation->file->lease = store->session.lease_id;
@@ -434,10 +434,8 @@ int etcd_read_file(struct store *base, struct store_read *read, const char *path
 {
 	struct operation *operation = create(base, &read_kind, read, path);
 
-	if (operation == NULL)
-		return -ENOMEM;
-	operation->file->count = 1;
-	if (!etcd_key_of_file(&operation->file->keys[0], operation->store->root, path) ||
+	if (operation == NULL ||
+	    !etcd_key_of_file(&operation->file->keys[0], operation->store->root, path) ||
 	    !take_reader_turn(operation)) {
 		etcd_operation_free(operation);
 		return -ENOMEM;
@@ -534,8 +532,7 @@ int etcd_files(struct store *base, struct store_files *files, const char *direct
 	if (operation == NULL || !etcd_names_begin(operation) ||
 	    !may_wait(operation, alterations) ||
 	    !etcd_key_of_queue(&operation->queue, store->root, directory)) {
-		if (operation != NULL)
-			etcd_operation_free(operation);
+		etcd_operation_free(operation);
 		return -ENOMEM;
 	}
 	DL_FOREACH (store->operations.others, other) {

@@ -151,9 +151,7 @@ int etcd_look(struct store *base, struct store_look *look, const char *path)
 	struct operation *operation =
 		etcd_operation_create(store_etcd_from(base), &look_kind, look, path, NULL);
 
-	if (operation == NULL)
-		return -ENOMEM;
-	if (!etcd_names_begin(operation)) {
+	if (operation == NULL || !etcd_names_begin(operation)) {
 		etcd_operation_free(operation);
 		return -ENOMEM;
 	}
@@ -248,9 +246,8 @@ int etcd_read(struct store *base, struct store_read *read, const char *path, con
 	if (name == NULL)
 		return etcd_read_file(base, read, path);
 	operation = create(base, &read_kind, read, path, name);
-	if (operation == NULL)
-		return -ENOMEM;
-	if (claim_marker_parse(name, marked) && !look_for_marker(operation, marked)) {
+	if (operation == NULL ||
+	    (claim_marker_parse(name, marked) && !look_for_marker(operation, marked))) {
 		etcd_operation_free(operation);
 		return -ENOMEM;
 	}
@@ -320,8 +317,7 @@ int etcd_write(struct store *base, struct store_change *change, const char *path
 	if (operation != NULL)
 		operation->text = strdup(text);
 	if (operation == NULL || operation->text == NULL) {
-		if (operation != NULL)
-			etcd_operation_free(operation);
+		etcd_operation_free(operation);
 		return -ENOMEM;
 	}
 	operation->version = version;

@@ -33,7 +33,7 @@ void *etcd_message_read(const ProtobufCMessageDescriptor *type, const void *byte
 	size_t left = TIMES_MAX * count + FREE_BYTES;
 	ProtobufCAllocator allocator = {allocate, release, &left};
 
-	return protobuf_c_message_unpack(type, &allocator, count, bytes);
+	return bytes != NULL ? protobuf_c_message_unpack(type, &allocator, count, bytes) : NULL;
 }
 
 struct grpc_call *etcd_message_call(struct grpc *grpc, const char *method,

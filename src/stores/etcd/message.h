@@ -27,7 +27,8 @@ struct grpc_call *etcd_message_call(struct grpc *grpc, const char *method,
 int etcd_message_send(struct grpc_call *stream, const ProtobufCMessage *message);
 
 /* The message of that type, such as etcd__txn_response__descriptor; to be freed as protobuf-c says,
- * without an allocator. NULL: it is none, or out of memory. */
+ * without an allocator. NULL: there are no bytes (`bytes` is NULL), they are no such message, or
+ * out of memory. */
 void *etcd_message_read(const ProtobufCMessageDescriptor *type, const void *bytes, size_t count);
 
 /* What follows the prefix in the key, and how many bytes; never NULL with a true result. Returns

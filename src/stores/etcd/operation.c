@@ -32,6 +32,8 @@ void etcd_operation_forget_said(struct operation *operation)
 
 void etcd_operation_free(struct operation *operation)
 {
+	if (operation == NULL)
+		return;
 	if (operation->kind->finish != NULL)
 		operation->kind->finish(operation);
 	free(operation->path);

@@ -148,7 +148,7 @@ int etcd_operation_read_answer(struct store_etcd *store, int64_t sent_ms, const 
 /* Frees the keys that say() has made. */
 void etcd_operation_forget_said(struct operation *operation);
 
-/* Frees an operation that was not started. */
+/* Frees an operation that was not started. NULL is fine. */
 void etcd_operation_free(struct operation *operation);
 
 /* Concludes those that failed at once. */

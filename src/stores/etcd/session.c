@@ -31,7 +31,6 @@
 #include "stores/etcd/keys.h"
 #include "stores/etcd/state.h"
 #include "stores/etcd/table.h"
-#include "stores/etcd/term.h"
 #include "stores/etcd/transaction.h"
 
 #define AUTHENTICATE "/etcdserverpb.Auth/Authenticate"
@@ -101,11 +100,6 @@ void etcd_session_lose(struct store_etcd *store)
 	tell(store, STORE_LOST);
 }
 
-static void on_revoked(void *context, int status, const char *text, const void *answer,
-		       size_t bytes)
-{
-}
-
 /* Not to be waited for. */
 static void revoke_former(struct store_etcd *store)
 {
@@ -116,7 +110,7 @@ static void revoke_former(struct store_etcd *store)
 		return;
 	request.id = store->session.former_lease;
 	store->session.former_lease = 0;
-	etcd_message_call(store->grpc, ETCD_REVOKE_METHOD, &request.base, 0, on_revoked, store);
+	etcd_message_call(store->grpc, ETCD_REVOKE_METHOD, &request.base, 0, NULL, NULL);
 	etcd_wake(store);
 }
 
@@ -266,10 +260,6 @@ static void on_granted(void *context, int status, const char *text, const void *
 	Etcd__LeaseGrantResponse *answer;
 
 	store->session.asking = NULL;
-	if (status != GRPC_OK) {
-		fail_step(store, status, text);
-		return;
-	}
 	answer = etcd_message_read(&etcd__lease_grant_response__descriptor, bytes, count);
 	if (answer != NULL && answer->id > 0 && answer->ttl > 0 && answer->ttl <= ETCD_TTL_MAX_S &&
 	    etcd_key_of_session(&store->epoch.key, store->root, answer->id)) {
@@ -280,7 +270,7 @@ static void on_granted(void *context, int status, const char *text, const void *
 		etcd_lease_note_grant(&store->lease, store->epoch.asked_ms);
 		raise_epoch(store);
 	} else {
-		fail_step(store, GRPC_CANCELLED, "");
+		fail_step(store, status == GRPC_OK ? GRPC_CANCELLED : status, text);
 	}
 	etcd__lease_grant_response__free_unpacked(answer, NULL);
 }
@@ -339,16 +329,12 @@ static void on_authenticated(void *context, int status, const char *text, const 
 		authenticated(store);
 		return;
 	}
-	if (status != GRPC_OK) {
-		fail_step(store, status, text);
-		return;
-	}
 	answer = etcd_message_read(&etcd__authenticate_response__descriptor, bytes, count);
 	if (answer != NULL && is_token(answer->token) &&
 	    grpc_set_token(store->grpc, answer->token) == 0)
 		authenticated(store);
 	else
-		fail_step(store, GRPC_CANCELLED, "");
+		fail_step(store, status == GRPC_OK ? GRPC_CANCELLED : status, text);
 	etcd__authenticate_response__free_unpacked(answer, NULL);
 }
 
@@ -486,11 +472,44 @@ static int64_t next_keep_ms(const struct store_etcd *store)
 	return store->keeper.sent_ms + etcd_lease_keep_alive_ms(&store->lease);
 }
 
+/* The leader */
+
+static void on_term(void *context, int status, const char *text, const void *bytes, size_t count)
+{
+	struct store_etcd *store = context;
+	Etcd__TxnResponse *answer =
+		etcd_message_read(&etcd__txn_response__descriptor, bytes, count);
+
+	if (answer != NULL && answer->header != NULL)
+		etcd_leader_note(&store->leader, answer->header->raft_term, clock_now_ms());
+	etcd__txn_response__free_unpacked(answer, NULL);
+}
+
+/* While something waits for an answer: looks for another leader (leader.h), and leaves the server
+ * if what was asked was dropped. */
+static void look_for_leader(struct store_etcd *store, int64_t now_ms)
+{
+	switch (etcd_leader_step(&store->leader, grpc_waits_since_ms(store->grpc), now_ms)) {
+	case ETCD_LEADER_WAIT:
+		break;
+	case ETCD_LEADER_ASK: /* by a transaction of nothing */
+		grpc_call(store->grpc, ETCD_TRANSACTION_METHOD, "", 0, 0, on_term, store);
+		etcd_wake(store);
+		break;
+	case ETCD_LEADER_LEAVE:
+		grpc_leave(store->grpc);
+		break;
+	}
+}
+
 int64_t etcd_session_next_ms(const struct store_etcd *store)
 {
 	const int64_t times_ms[] = {
-		next_keep_ms(store),	   etcd_watches_next_ms(store), etcd_term_next_ms(store),
-		etcd_space_next_ms(store), store->seek.due_ms,
+		next_keep_ms(store),
+		etcd_watches_next_ms(store),
+		etcd_leader_next_ms(&store->leader, grpc_waits_since_ms(store->grpc)),
+		etcd_space_next_ms(store),
+		store->seek.due_ms,
 	};
 	int64_t next_ms = store->session.retry_ms;
 
@@ -517,7 +536,7 @@ void etcd_session_on_time(struct store_etcd *store)
 		else
 			keep_alive(store);
 	}
-	etcd_term_on_time(store, now_ms);
+	look_for_leader(store, now_ms);
 	etcd_watches_on_time(store, now_ms);
 	etcd_space_on_time(store, now_ms);
 }

@@ -58,9 +58,7 @@ static void on_status(void *context, int status, const char *text, const void *b
 {
 	struct store_etcd *store = context;
 	Etcd__StatusResponse *answer =
-		status == GRPC_OK
-			? etcd_message_read(&etcd__status_response__descriptor, bytes, count)
-			: NULL;
+		etcd_message_read(&etcd__status_response__descriptor, bytes, count);
 
 	store->space.is_asked = false;
 	store->space.known = answer != NULL ? read_status(answer) : unknown;

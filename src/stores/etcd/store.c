@@ -287,27 +287,22 @@ static const struct grpc_events grpc_events = {
 	.on_disconnected = on_disconnected,
 };
 
-static int add_descriptor(const struct store_etcd *store, int descriptor)
-{
-	struct epoll_event event = {.events = EPOLLIN};
-
-	return epoll_ctl(store->loop.poll, EPOLL_CTL_ADD, descriptor, &event) < 0 ? -errno : 0;
-}
-
 static int make_descriptors(struct store_etcd *store)
 {
-	int error;
+	struct epoll_event event = {.events = EPOLLIN};
 
 	store->loop.poll = epoll_create1(EPOLL_CLOEXEC);
 	store->loop.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (alarm_init(&store->loop.alarm) < 0 || store->loop.poll < 0 || store->loop.wake < 0)
 		return -errno;
-	error = add_descriptor(store, store->loop.wake);
-	if (!error)
-		error = add_descriptor(store, store->loop.alarm.descriptor);
-	if (!error)
-		error = add_descriptor(store, seeker_descriptor(store->seek.seeker));
-	return error ? error : add_descriptor(store, grpc_descriptor(store->grpc));
+	const int descriptors[] = {store->loop.wake, store->loop.alarm.descriptor,
+				   seeker_descriptor(store->seek.seeker),
+				   grpc_descriptor(store->grpc)};
+	for (size_t i = 0; i < sizeof(descriptors) / sizeof(descriptors[0]); i++) {
+		if (epoll_ctl(store->loop.poll, EPOLL_CTL_ADD, descriptors[i], &event) < 0)
+			return -errno;
+	}
+	return 0;
 }
 
 static int store_etcd_open(const struct store_options *options, const struct store_events *events,

@@ -87,11 +87,12 @@ void grpc_turn_to(struct grpc *grpc, const struct seeker_server *server);
 int grpc_set_token(struct grpc *grpc, const char *token);
 
 /* A call of "/etcdserverpb.KV/Range" or the like, with a message, which is copied. Returns NULL
- * when out of memory or not connected. done() is called once unless the call is cancelled: with the
- * status, its message (a C string, "" if none), and the answer's bytes if the status is GRPC_OK.
- * limit_ms: GRPC_DEADLINE_EXCEEDED after so long, 0: no limit. The call is freed afterwards. Calls
- * are sent when the present event of the loop has been dealt with (grpc_flush() at the latest), in
- * the order in which they were made, so that several go in one write(2). */
+ * when out of memory or not connected. done() is called once unless the call is cancelled (NULL: no
+ * answer is waited for): with the status, its message (a C string, "" if none), and the answer's
+ * bytes if the status is GRPC_OK. limit_ms: GRPC_DEADLINE_EXCEEDED after so long, 0: no limit. The
+ * call is freed afterwards. Calls are sent when the present event of the loop has been dealt with
+ * (grpc_flush() at the latest), in the order in which they were made, so that several go in one
+ * write(2). */
 struct grpc_call *grpc_call(struct grpc *grpc, const char *method, const void *message,
 			    size_t bytes, int64_t limit_ms,
 			    void (*done)(void *context, int status, const char *text,

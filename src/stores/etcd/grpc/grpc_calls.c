@@ -142,7 +142,7 @@ static void finish(struct grpc *grpc, struct grpc_call *call)
 	grpc->delivering = call;
 	if (call->is_stream) {
 		call->on_end(call->context, call->status, call->text);
-	} else {
+	} else if (call->done != NULL) {
 		if (call->status == GRPC_OK)
 			answer = call_next(call, &bytes);
 		call->done(call->context, call->status, call->text, answer, bytes);
