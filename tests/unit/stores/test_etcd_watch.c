@@ -210,10 +210,10 @@ static void test_server_goes(void **state)
 
 	store->ops->watch(store, &watched, "lock", proof.name);
 	alarm(FIXTURE_LIMIT_MS / 1000);
-	while (poll(&descriptor, 1, QUIET_MS) == 1) {
+	do {
 		store->ops->dispatch(store);
 		assert_true(++turns < TURNS_MAX);
-	}
+	} while (poll(&descriptor, 1, QUIET_MS) == 1);
 	alarm(0);
 	assert_int_equal(session, STORE_CONNECTED);
 	assert_int_equal(server.connections, 1);
