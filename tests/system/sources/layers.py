@@ -23,7 +23,7 @@ FLOORS = [
     ["src/config"],
     ["src/journal"],
     ["src/stores"],
-    ["src/stores/zookeeper/session"],
+    ["src/stores/etcd/grpc", "src/stores/zookeeper/session"],
     ["src/stores/etcd", "src/stores/local", "src/stores/zookeeper"],
     ["src/engine/books"],
     ["src/engine/records"],
@@ -39,7 +39,7 @@ FLOORS = [
 ]
 
 # Layers that are a part of one folder above: no other includes what is in them.
-INNER = {"src/stores/zookeeper/session": "src/stores/zookeeper"}
+INNER = {"src/stores/etcd/grpc": "src/stores/etcd", "src/stores/zookeeper/session": "src/stores/zookeeper"}
 
 # Folders that know no layer, and that no layer knows.
 APART = ["src/dlockctl"]
@@ -56,9 +56,9 @@ PUBLIC = {
 # Headers of others that only one folder, with those below it, may include.
 OUTSIDE = {
     "zookeeper/": "src/stores/zookeeper",
-    "nghttp2/": "src/stores/etcd",
+    "nghttp2/": "src/stores/etcd/grpc",
     "protobuf-c/": "src/stores/etcd",
-    "ares.h": "src/stores/etcd",
+    "ares.h": "src/stores/etcd/grpc",
     "fuse": "fs",
 }
 
@@ -76,7 +76,16 @@ CIRCLES = []
 
 # Folders whose functions are named by their files: queue_judge() is of queue.c, as are queues_...(), and is declared in queue.h.
 # What others are there for stands in headers of the folder: their functions are named by the folder, and may be of any file.
-NAMED = {"src/engine": ["engine.h", "transfer.h"], "src/engine/books": [], "src/engine/records": []}
+NAMED = {
+    "src/engine": ["engine.h", "transfer.h"],
+    "src/engine/books": [],
+    "src/engine/records": [],
+    "src/stores/etcd": ["state.h", "store.h", "table.h"],
+    "src/stores/etcd/grpc": ["grpc.h", "grpc_inside.h"],
+}
+
+# What each of them begins with besides.
+PREFIXES = {"src/stores/etcd": "etcd_"}
 
 # Files whose functions have other names: (file, how they begin, why).
 OTHER_NAMES = [
@@ -300,9 +309,10 @@ def check_names(tree, build):
         lines = subprocess.run(["nm", "-g", "--defined-only", name], check=True, text=True,
                                stdout=subprocess.PIPE).stdout.splitlines()
         for kind, symbol in (line.split()[-2:] for line in lines):
-            there = [header for header in headers if re.search(rf"^[a-z].*\b{symbol}\(", headers[header], re.M)]
+            there = [header for header in headers if re.search(rf"^(?:[A-Za-z].*\b)?{symbol}\(", headers[header], re.M)]
             public = any(header == f"{folder}/{shared}" for header in there for shared in NAMED[folder])
-            mine = [stem, stem + "s"] + starts + ([os.path.basename(folder)] if public else [])
+            mine = [PREFIXES.get(folder, "") + name for name in (stem, stem + "s", stem + "es", stem.removesuffix("s"))] + starts
+            mine += [os.path.basename(folder)] if public else []
             if kind != "T":
                 continue
             if not any(symbol == start or symbol.startswith(start + "_") for start in mine):
