@@ -110,4 +110,7 @@ bool lockfiles_know(const struct lockfiles *lockfiles, const char *path);
 /* How many of those there are. O(1). */
 size_t lockfiles_count(const struct lockfiles *lockfiles);
 
+/* check_invariants() of struct tenant_kind: for tests. */
+void lockfiles_check_invariants(const void *context);
+
 #endif

@@ -70,16 +70,13 @@ CIRCLES = []
 
 # Folders whose functions are named by their files: queue_judge() is of queue.c, as are queues_...(), and is declared in queue.h.
 # What others are there for stands in headers of the folder: their functions are named by the folder, and may be of any file.
-NAMED = {"src/engine": ["engine.h", "state.h", "transfer.h"]}
+NAMED = {"src/engine": ["engine.h", "state.h", "transfer.h"], "src/lockfile": ["lockfiles.h"]}
 
 # Files whose functions have other names: (file, how they begin, why).
 OTHER_NAMES = [
     ("src/engine/conflict.c", ["claim", "claims", "coverage", "owners", "records", "rivals", "would"], "whose a claim is"),
     ("src/engine/save.c", ["engine", "lock", "owner", "claim", "wish"], "engine_mark() and the like are of what has changed"),
 ]
-
-# Files of a folder of these that are not looked at.
-UNNAMED = ("src/engine/alteration", "src/engine/lockfile")
 
 
 def floor_of(folder):
@@ -289,7 +286,7 @@ def check_names(tree, build):
     faults = []
     for path, name in sorted(found.items()):
         folder, file = os.path.split(path)
-        if folder not in NAMED or path.startswith(UNNAMED):
+        if folder not in NAMED:
             continue
         stem = file.removesuffix(".c")
         starts = [start for other, others, _ in OTHER_NAMES if other == path for start in others]
@@ -298,7 +295,7 @@ def check_names(tree, build):
         for kind, symbol in (line.split()[-2:] for line in lines):
             there = [header for header in headers if re.search(rf"^[a-z].*\b{symbol}\(", headers[header], re.M)]
             public = any(header == f"{folder}/{shared}" for header in there for shared in NAMED[folder])
-            mine = [stem, stem + "s"] + starts + ([os.path.basename(folder)] if public else [])
+            mine = [name for noun in [stem] + ([os.path.basename(folder)] if public else []) for name in (noun, noun + "s")] + starts
             if kind != "T":
                 continue
             if not any(symbol == start or symbol.startswith(start + "_") for start in mine):
