@@ -60,10 +60,9 @@ static void check_clock(struct doctor *doctor)
 		doctor_say(doctor, RESULT_ERROR, "clock",
 			   "the clock is years behind; ages of locks are wrong, set it");
 	else if (state == TIME_ERROR || (clock.status & STA_UNSYNC) != 0)
-		doctor_say(
-			doctor, RESULT_WARNING, "clock",
-			"nobody synchronises the clock; ages of locks may be wrong, locks are not "
-			"affected");
+		doctor_say(doctor, RESULT_WARNING, "clock",
+			   "nobody synchronises the clock; ages of locks may be wrong, locks are "
+			   "not affected");
 	else
 		doctor_say(doctor, RESULT_OK, "clock", "synchronised");
 }
@@ -93,17 +92,14 @@ static void check_kernel(struct doctor *doctor, const struct probe *probe)
 		if (seconds > 0)
 			doctor_say(doctor, RESULT_ERROR, "kernel",
 				   "fs.fuse.%s is %ld: a call that waits so long ends the whole "
-				   "mount; "
-				   "set "
-				   "it to 0",
+				   "mount; set it to 0",
 				   timeouts[i], seconds);
 		free(path);
 	}
 	if ((probe->mode & S_ISVTX) != 0 && read_number("/proc/sys/fs/protected_regular") > 0)
 		doctor_say(doctor, RESULT_ERROR, "kernel",
 			   "the root of the mount is sticky, and fs.protected_regular then refuses "
-			   "files "
-			   "of other users; chmod -t it");
+			   "files of other users; chmod -t it");
 	if (before == doctor->counts[RESULT_OK] + doctor->counts[RESULT_WARNING] +
 			      doctor->counts[RESULT_ERROR])
 		doctor_say(doctor, RESULT_OK, "kernel", "no harmful setting");
@@ -160,8 +156,7 @@ static void check_directories(struct doctor *doctor, const struct probe *probe)
 		char *command = command_of(lock.pid);
 		doctor_say(doctor, RESULT_WARNING, "directories",
 			   "process %ld %s has locked a directory of the mount: that lock is of "
-			   "this host "
-			   "only; lock a file",
+			   "this host only; lock a file",
 			   lock.pid, command);
 		free(command);
 	}
@@ -183,11 +178,10 @@ static size_t check_locks_below(struct doctor *doctor, const struct below *below
 		if (name == NULL)
 			continue;
 		char *command = command_of(lock.pid);
-		doctor_say(
-			doctor, RESULT_ERROR, "below",
-			"process %ld %s has locked %s in the folder below the mount, and excludes "
-			"nobody in the mount; end it",
-			lock.pid, command, strcmp(name, ".") == 0 ? "a directory" : name);
+		doctor_say(doctor, RESULT_ERROR, "below",
+			   "process %ld %s has locked %s in the folder below the mount, and "
+			   "excludes nobody in the mount; end it",
+			   lock.pid, command, strcmp(name, ".") == 0 ? "a directory" : name);
 		free(command);
 		found++;
 	}
@@ -228,11 +222,8 @@ static bool check_names_in(struct doctor *doctor, const char *mount, const char 
 	if (error == LOOK_NO_ANSWER)
 		doctor_say(doctor, RESULT_ERROR, "names",
 			   "nobody can make a name in %s: a process that stalls there keeps the "
-			   "kernel's "
-			   "lock of "
-			   "the directory; find it with ps -eo pid,stat,wchan:30,args, and end "
-			   "what it "
-			   "waits for",
+			   "kernel's lock of the directory; find it with ps -eo "
+			   "pid,stat,wchan:30,args, and end what it waits for",
 			   directory);
 	else if (error != 0 && error != -EACCES && error != -EROFS)
 		doctor_say(doctor, RESULT_WARNING, "names", "no name can be made in %s: %s",

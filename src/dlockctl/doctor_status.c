@@ -50,11 +50,10 @@ static void check_session(struct doctor *doctor, const json_t *status, const cha
 	const char *lease = value_of(status, "lease_left_ms");
 
 	if (session == NULL)
-		doctor_say(
-			doctor, RESULT_WARNING, "session",
-			"%sthe status does not say whether there is one; expected a mount of this "
-			"version of dlockfs",
-			where);
+		doctor_say(doctor, RESULT_WARNING, "session",
+			   "%sthe status does not say whether there is one; expected a mount of "
+			   "this version of dlockfs",
+			   where);
 	else if (strcmp(session, "connected") == 0)
 		doctor_say(doctor, RESULT_OK, "session", "%sconnected%s%s%s", where,
 			   lease != NULL ? ", the lease lasts " : "", lease != NULL ? lease : "",
@@ -84,9 +83,7 @@ static void check_store(struct doctor *doctor, const json_t *status, const char 
 	if (store != NULL && strncmp(store, "local", 5) == 0)
 		doctor_say(doctor, RESULT_WARNING, "store",
 			   "%sthe locks are of this host only; to share them, set url = "
-			   "zookeeper://... "
-			   "or "
-			   "etcd://... in [store%s] of the configuration%s",
+			   "zookeeper://... or etcd://... in [store%s] of the configuration%s",
 			   where, where[0] != '\0' ? " \"prefix\"" : "",
 			   where[0] != '\0' ? "" : ", or mount with --store and that");
 	else if (store != NULL && value_of(status, "store_error") != NULL)
@@ -128,8 +125,7 @@ static void check_fenced(struct doctor *doctor, const json_t *status, const char
 	if (fenced != NULL && strcmp(fenced, "0") != 0)
 		doctor_say(doctor, RESULT_WARNING, "fenced",
 			   "%s%s open files have lost their lock, and programs still have them "
-			   "open; end "
-			   "those",
+			   "open; end those",
 			   where, fenced);
 }
 
@@ -205,8 +201,7 @@ static void say_numbers_end(struct doctor *doctor, const char *where, const char
 	text_age(time(NULL) - strtoll(since, NULL, 10), age);
 	doctor_say(doctor, RESULT_WARNING, "numbers",
 		   "%s%s: the numbers of its claims come to an end (%s, for %s), %s calls are held "
-		   "back "
-		   "until %s; see: dlockctl show",
+		   "back until %s; see: dlockctl show",
 		   where, name, number, age, calls, end);
 	free(name);
 	free(number);
@@ -238,13 +233,11 @@ static void check_brief_opens(struct doctor *doctor, const json_t *status)
 	char *name = text_decode(line, strcspn(line, " "));
 	char *pid = tree_word(line, "pid"), *command = tree_word(line, "command");
 	char *shown = text_decode(command, strlen(command)), *count = tree_word(line, "count");
-	doctor_say(
-		doctor, RESULT_WARNING, "style",
-		"%s: process %s (%s) has made the file by an exclusive open and closed it at once, "
-		"which released the lock (%s such opens); if the file itself is to be the lock, "
-		"set "
-		"style = file",
-		name, pid, shown, count);
+	doctor_say(doctor, RESULT_WARNING, "style",
+		   "%s: process %s (%s) has made the file by an exclusive open and closed it at "
+		   "once, which released the lock (%s such opens); if the file itself is to be the "
+		   "lock, set style = file",
+		   name, pid, shown, count);
 	free(name);
 	free(pid);
 	free(command);
@@ -365,8 +358,7 @@ void doctor_check_status(struct doctor *doctor, const struct probe *probe, const
 	check_guard(doctor, first);
 	check_warden(doctor, first);
 	if (value_is(first, "exclusive_open_waits", "no"))
-		doctor_say(
-			doctor, RESULT_WARNING, "kernel",
-			"exclusive open does not wait here, it fails with EEXIST; use Linux 5.7 or "
-			"later");
+		doctor_say(doctor, RESULT_WARNING, "kernel",
+			   "exclusive open does not wait here, it fails with EEXIST; use Linux 5.7 "
+			   "or later");
 }

@@ -226,8 +226,7 @@ static int lock_failed(const struct place *place, const struct run *run, int err
 			    place->name, run->wait_ms > 0 ? " still" : "", place->name);
 	if (error == ENOLCK)
 		return fail(EX_OSERR,
-			    "%s: the store could not be reached in time; see: dlockctl "
-			    "doctor",
+			    "%s: the store could not be reached in time; see: dlockctl doctor",
 			    place->name);
 	int status = status_of_errno(error);
 	return fail(status == EXIT_NO_MOUNT || status == EX_OSERR ? status : EX_DATAERR,
