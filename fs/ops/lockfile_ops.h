@@ -11,7 +11,7 @@
 
 #include "files/handle.h"
 #include "files/inode.h"
-#include "ops/asking.h"
+#include "ops/steps.h"
 
 /* lockfile_name.c */
 void lockfile_lookup(fuse_req_t req, struct inode *parent, const char *name);
@@ -42,16 +42,9 @@ bool lockfile_stands(const struct inode *inode);
 int lockfile_prepare_copy(fuse_req_t req, struct inode *parent, const char *name,
 			  struct inode *from, struct inode **ret);
 
-/* Asks for asking->made by a step of that kind (MAKE, TAKE), with that number of links and with
- * more steps; and for what the store has by then. */
-void lockfile_ask_to_make(struct asking *asking, enum store_step_kind kind, nlink_t links,
-			  const struct store_step *more, size_t more_count);
-
-/* What tells the other names of the content how many they are. The texts are to be freed. Returns
- * how many steps; -ENOMEM. */
-int lockfile_renumber(struct inode *inode, const struct inode *except, nlink_t links,
-		      struct store_step *steps);
-void lockfile_free_texts(const struct store_step *steps, int count);
+/* Asks for the steps, of which the first makes asking->made, and behind them for what the store has
+ * of that name: the times are the store's own. Finishes the steps. */
+void lockfile_ask_to_make(struct asking *asking, struct steps *steps);
 
 /* Reads again what has been made, if that was read too early. Returns whether it does. */
 bool lockfile_read_again(struct asking *asking);

@@ -74,8 +74,8 @@ static void removed(struct asking *asking)
 
 static void take_away(struct asking *asking)
 {
-	struct store_step step = {.kind = STEP_REMOVE, .version = asking->facts.version};
 	struct inode *inode = find(asking);
+	struct steps steps = {0};
 
 	if (inode != NULL && inode->lockfile->is_ours) {
 		asking->parent = inode->parent->node;
@@ -88,10 +88,10 @@ static void take_away(struct asking *asking)
 		return;
 	}
 	char *path = lockfile_file_path(asking->filesystem->config, order_of(asking)->path);
-	step.path = path;
+	steps_remove_path(&steps, path, asking->facts.version);
 	asking->done = removed;
 	if (path != NULL)
-		asking_alter(asking, &step, 1);
+		steps_ask(&steps, asking);
 	else
 		asking_reply(asking, errno);
 	free(path);

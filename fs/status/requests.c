@@ -10,6 +10,7 @@
 
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "files/reply.h"
 #include "files/user.h"
 #include "kernel/request.h"
 #include "status/status.h"
@@ -142,18 +143,11 @@ void status_read(fuse_req_t req, size_t size, off_t offset, const struct fuse_fi
 {
 	const struct status_content *content =
 		status_content_find(filesystem_of(req)->status, info);
-	size_t left;
 
-	if (content == NULL) {
+	if (content != NULL)
+		reply_text(req, content->text, content->bytes, size, offset);
+	else
 		fuse_reply_err(req, ESTALE);
-		return;
-	}
-	if (offset < 0 || (uint64_t)offset >= content->bytes) {
-		fuse_reply_buf(req, NULL, 0);
-		return;
-	}
-	left = content->bytes - (size_t)offset;
-	fuse_reply_buf(req, content->text + offset, size < left ? size : left);
 }
 
 static void list_top(const struct filesystem *filesystem, FILE *out)

@@ -2,21 +2,20 @@
  *
  * What the names of one content have in common, here and in the store. Loop thread only.
  */
-#include "ops/lockfile_content.h"
+#include "ops/content.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "files/filesystem.h"
 #include "files/lockfile_name.h"
+#include "ops/steps.h"
 
 struct inode *content_inode(const struct asking *asking)
 {
 	return inode_find(&asking->filesystem->inodes, asking->node);
 }
 
-/* Returns 0, -EDQUOT or -ENOMEM. */
-static int copy_content(struct inode *to, const struct inode *from)
+int content_copy(struct inode *to, const struct inode *from)
 {
 	int error = text_set(to, from->text.bytes, from->text.count, to->maker);
 
@@ -40,12 +39,12 @@ int content_spread(struct inode *inode)
 
 	inode_mark(inode);
 	while (error == 0 && (link = link->lockfile->next) != inode)
-		error = copy_content(link, inode);
+		error = content_copy(link, inode);
 	if (error == 0)
 		return 0;
 	/* This link has still what all had, which is no longer than what it has refused. */
 	for (struct inode *other = inode; other != link; other = other->lockfile->next)
-		copy_content(other, link);
+		content_copy(other, link);
 	return error;
 }
 
@@ -84,41 +83,31 @@ struct inode *content_read(struct asking *asking)
 
 int content_replace(struct asking *asking, const struct inode *inode, const char **ret_path)
 {
-	struct store_step steps[STORE_STEPS_MAX];
-	const struct inode *link = inode;
-	int count = 0;
+	struct steps steps = {0};
+	const struct inode *link;
 
-	do {
-		if (link->parent != NULL && count < STORE_STEPS_MAX) {
-			char *text = lockfile_format(link, lockfile_links(link));
-			if (text == NULL)
-				break;
-			uint32_t version = count == 0 ? link->lockfile->version : STORE_ANY_VERSION;
-			steps[count++] = (struct store_step){
-				.kind = STEP_REPLACE,
-				.path = link->lockfile->path,
-				.text = text,
-				.version = version,
-			};
-		}
-		link = link->lockfile->next;
-	} while (link != inode);
-	if (count > 0) {
-		*ret_path = steps[0].path;
-		asking_alter(asking, steps, (size_t)count);
+	LINKS_FOREACH (link, inode) {
+		if (link->parent != NULL && steps.count < STORE_STEPS_MAX)
+			steps_replace(&steps, link, lockfile_links(link),
+				      steps.count == 0 ? link->lockfile->version
+						       : STORE_ANY_VERSION);
 	}
-	for (int i = 0; i < count; i++)
-		free((char *)steps[i].text);
-	return link == inode ? count : -ENOMEM;
+	int names = steps.error != 0 ? steps.error : (int)steps.count;
+	if (names > 0) {
+		*ret_path = steps.list[0].path;
+		steps_ask(&steps, asking);
+	} else {
+		steps_finish(&steps);
+	}
+	return names;
 }
 
 void content_replaced(struct inode *inode)
 {
-	struct inode *link = inode;
+	struct inode *link;
 
-	do {
+	LINKS_FOREACH (link, inode) {
 		link->lockfile->version++;
 		inode_mark(link);
-		link = link->lockfile->next;
-	} while (link != inode);
+	}
 }
