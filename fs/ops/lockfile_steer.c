@@ -3,7 +3,7 @@
  * ioctl(2) on the file of a lock file in .dlockfs/locks (dlockfs.h): takes the name away,
  * whichever host has made it, or asks the process of this host that has made it. By the id of the
  * name: another one of the same path stays. The locks that are taken on the file are claims like
- * any other (status/steer.c).
+ * any other (status/status.c).
  *
  * The request has no directory locked. Loop thread only.
  */

@@ -2,7 +2,7 @@
  *
  * Owns the nodes of the tree .dlockfs that the kernel knows. Loop thread only.
  */
-#include "status/status.h"
+#include "status/node.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "kernel/warden.h"
-#include "status/turn.h"
+#include "status/file.h"
+#include "status/status.h"
 
 static struct state_place place(const struct state_item *item)
 {
@@ -32,18 +33,6 @@ static void mark(const struct status *status, struct status_node *node)
 	state_journal_mark(status->filesystem->journal, &node->item, &kind);
 }
 
-struct status *status_create(struct filesystem *filesystem)
-{
-	struct status *status = calloc(1, sizeof(*status));
-
-	if (status != NULL) {
-		status->last_number = STATUS_NODES;
-		status->filesystem = filesystem;
-		status->started_ms = filesystem->now_ms;
-	}
-	return status;
-}
-
 static void free_node(struct status *status, struct status_node *node)
 {
 	state_journal_remove(status->filesystem->journal, &node->item);
@@ -53,17 +42,13 @@ static void free_node(struct status *status, struct status_node *node)
 	free(node);
 }
 
-void status_destroy(struct status *status)
+void status_node_forget_all(struct status *status)
 {
 	struct status_node *node, *next;
 
-	if (status == NULL)
-		return;
 	HASH_ITER (by_number, status->by_number, node, next) {
 		free_node(status, node);
 	}
-	turns_free_all(status);
-	free(status);
 }
 
 static struct status_node *create_node(struct status *status, enum status_kind kind,

@@ -3,20 +3,54 @@
  * The kernel's requests for the tree .dlockfs. The handlers in ops/ refuse every request that would
  * change the tree. Loop thread only.
  */
+#include "status/status.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "dlockfs.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/reply.h"
+#include "files/steer.h"
 #include "files/user.h"
 #include "kernel/request.h"
-#include "status/status.h"
+#include "status/content.h"
+#include "status/file.h"
+#include "status/turn.h"
+#include "status/wait.h"
 
 #define LOCKS_NAME "locks"
 #define LOCKS_PATH STATUS_NAME "/" LOCKS_NAME
+
+struct status *status_create(struct filesystem *filesystem)
+{
+	struct status *status = calloc(1, sizeof(*status));
+
+	if (status != NULL) {
+		status->last_number = STATUS_NODES;
+		status->filesystem = filesystem;
+		status->started_ms = filesystem->now_ms;
+	}
+	return status;
+}
+
+void status_destroy(struct status *status)
+{
+	if (status == NULL)
+		return;
+	status_node_forget_all(status);
+	turns_free_all(status);
+	free(status);
+}
+
+const char *status_lock(struct status *status, fuse_ino_t number)
+{
+	const struct status_node *node = status_node_find(status, number);
+	return node != NULL && node->kind == STATUS_LOCK ? node->lock : NULL;
+}
 
 /* LOOKUP. Valid replies: entry, err. */
 
@@ -238,4 +272,32 @@ void status_release(fuse_req_t req, const struct fuse_file_info *info)
 	if (content != NULL)
 		status_content_close(filesystem_of(req), content);
 	fuse_reply_err(req, 0);
+}
+
+/* On the file of a lock: asks the holder to release, or takes the claim away. Valid replies: ioctl,
+ * err. */
+void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const void *in,
+		  size_t in_bytes)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	const struct status_node *node = status_node_find(filesystem->status, number);
+	const struct dlockfs_steer *wanted = in;
+	struct steer_caller caller = {.uid = fuse_req_ctx(req)->uid};
+	struct claim_name name;
+
+	if (node == NULL || node->kind != STATUS_LOCK ||
+	    (command != DLOCKFS_IOC_REVOKE && command != DLOCKFS_IOC_BREAK)) {
+		fuse_reply_err(req, ENOTTY);
+		return;
+	}
+	if (in_bytes < sizeof(*wanted) ||
+	    strnlen(wanted->claim, sizeof(wanted->claim)) == sizeof(wanted->claim) ||
+	    strchr(wanted->claim, '/') != NULL || !claim_name_parse(wanted->claim, &name)) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	snprintf(caller.who, sizeof(caller.who), "uid=%u,pid=%d,host=%.64s", caller.uid,
+		 (int)fuse_req_ctx(req)->pid, filesystem->host);
+	steer_start(req, node->lock, wanted->claim,
+		    command == DLOCKFS_IOC_BREAK ? ENGINE_BREAK : ENGINE_REVOKE, &caller);
 }
