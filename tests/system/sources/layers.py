@@ -35,8 +35,8 @@ FLOORS = [
     ["fs"],
 ]
 
-# Folders that know no layer, and that no layer knows.
-APART = ["src/dlockctl"]
+# Folders that know no layer, and that no layer knows: of one program, from the ground up.
+APART = ["src/dlockctl", "src/dlockctl/commands"]
 
 # What others than the folders above include: what is installed for programs, what a terminal may be sent, %XX, and the clock by which
 # the end of a lease is told.
@@ -123,6 +123,8 @@ def fault_of_include(path, name, files):
     there = os.path.dirname(found[0])
     if there == here or any(is_below(path, folder) for folder in PUBLIC.get(found[0], [])):
         return None
+    if here in APART and there in APART:
+        return None if APART.index(there) < APART.index(here) else f"is above: {here} does not know {there}"
     if here in APART:
         return f"is of {there}: {here} stands apart"
     if there in APART:
@@ -184,7 +186,7 @@ def calls(found):
     """Which file refers to which other: {path: {other: symbol}}. What stands apart has symbols of its own."""
     defined, wanted = {}, {}
     for path, name in found.items():
-        program = os.path.dirname(path) if os.path.dirname(path) in APART else ""
+        program = APART[0] if os.path.dirname(path) in APART else ""
         lines = subprocess.run(["nm", "-g", name], check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()
         for line in lines:
             kind, symbol = line.split()[-2:]

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dlockctl/commands/commands.h"
 #include "dlockctl/output.h"
 #include "dlockctl/text.h"
 #include "dlockctl/tree.h"

@@ -2,8 +2,8 @@
  *
  * What the parts of dlockctl doctor share.
  */
-#ifndef DLOCKCTL_DOCTOR_H
-#define DLOCKCTL_DOCTOR_H
+#ifndef DLOCKCTL_COMMANDS_DOCTOR_H
+#define DLOCKCTL_COMMANDS_DOCTOR_H
 
 #include <stddef.h>
 

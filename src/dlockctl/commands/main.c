@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dlockctl/dlockctl.h"
+#include "dlockctl/commands/commands.h"
 
 static const char run_more[] =
 	"  -x, --exclusive         an exclusive lock (the default)\n"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dlockctl/commands/commands.h"
 #include "dlockctl/output.h"
 #include "dlockctl/text.h"
 #include "dlockctl/tree.h"

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "dlockctl/commands/commands.h"
 #include "dlockctl/descriptor.h"
 #include "dlockctl/output.h"
 

@@ -5,10 +5,11 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "dlockctl/commands/commands.h"
+#include "dlockctl/commands/waiting.h"
 #include "dlockctl/look.h"
 #include "dlockctl/output.h"
 #include "dlockctl/tree.h"
-#include "dlockctl/waiting.h"
 
 #define INTERVAL_FIRST_MS 200
 #define INTERVAL_LAST_MS  1000

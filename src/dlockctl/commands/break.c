@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dlockctl/commands/commands.h"
 #include "dlockctl/output.h"
 #include "dlockctl/steer.h"
 #include "dlockctl/tree.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "dlockctl/doctor.h"
+#include "dlockctl/commands/doctor.h"
 #include "dlockctl/look.h"
 #include "dlockctl/text.h"
 #include "dlockctl/tree.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "dlockctl/commands/commands.h"
 #include "dlockctl/mount.h"
 #include "dlockctl/probe.h"
 #include "dlockctl/tree.h"

@@ -2,7 +2,7 @@
  *
  * Owns the thread. The two threads share one word.
  */
-#include "dlockctl/lease_clock.h"
+#include "dlockctl/commands/lease_clock.h"
 
 #include <errno.h>
 #include <limits.h>

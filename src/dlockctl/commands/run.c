@@ -14,14 +14,15 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "dlockctl/commands/commands.h"
+#include "dlockctl/commands/supervise.h"
+#include "dlockctl/commands/waiting.h"
 #include "dlockctl/descriptor.h"
 #include "dlockctl/inside.h"
 #include "dlockctl/look.h"
 #include "dlockctl/mount.h"
-#include "dlockctl/supervise.h"
 #include "dlockctl/text.h"
 #include "dlockctl/tree.h"
-#include "dlockctl/waiting.h"
 
 /* The interval of the timer, which repeats in case the first signal comes right before flock(2) is
  * called. */

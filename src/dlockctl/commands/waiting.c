@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dlockctl/waiting.h"
+#include "dlockctl/commands/waiting.h"
 
 #include <errno.h>
 #include <limits.h>

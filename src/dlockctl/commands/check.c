@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "dlockctl/commands/commands.h"
 #include "dlockctl/descriptor.h"
 
 /* To ask for the token proves as much as fsync(2), which, however, succeeds where nothing is

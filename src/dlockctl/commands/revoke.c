@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "dlockctl/commands/commands.h"
 #include "dlockctl/output.h"
 #include "dlockctl/steer.h"
 #include "dlockctl/tree.h"

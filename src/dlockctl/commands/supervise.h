@@ -10,8 +10,8 @@
  * The command leads a process group of its own, which gets the terminal if dlockctl's group has it,
  * and stops and goes on together with dlockctl.
  */
-#ifndef DLOCKCTL_SUPERVISE_H
-#define DLOCKCTL_SUPERVISE_H
+#ifndef DLOCKCTL_COMMANDS_SUPERVISE_H
+#define DLOCKCTL_COMMANDS_SUPERVISE_H
 
 #include "dlockctl/dlockctl.h"
 

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #include "dlockctl/below.h"
-#include "dlockctl/doctor.h"
+#include "dlockctl/commands/commands.h"
+#include "dlockctl/commands/doctor.h"
 #include "dlockctl/look.h"
 #include "dlockctl/output.h"
 #include "dlockctl/probe.h"

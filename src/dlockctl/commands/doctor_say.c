@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "dlockctl/doctor.h"
+#include "dlockctl/commands/doctor.h"
 #include "dlockctl/output.h"
 #include "dlockctl/text.h"
 

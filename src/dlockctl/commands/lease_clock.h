@@ -6,8 +6,8 @@
  * that does not answer in time has not renewed the lease either, because one loop does both. A
  * daemon that is only slow, or is restarted while the lease lasts, answers in time.
  */
-#ifndef DLOCKCTL_LEASE_CLOCK_H
-#define DLOCKCTL_LEASE_CLOCK_H
+#ifndef DLOCKCTL_COMMANDS_LEASE_CLOCK_H
+#define DLOCKCTL_COMMANDS_LEASE_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  * the lock each time anything happens, and hangs if the daemon hangs. epoll asks once, and again
  * only when the daemon reports a change.
  */
-#include "dlockctl/supervise.h"
+#include "dlockctl/commands/supervise.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dlockctl/lease_clock.h"
+#include "dlockctl/commands/lease_clock.h"
 
 #define GRACE_MS  5000
 #define LINGER_MS 1000

@@ -3,8 +3,8 @@
  * The messages of run -v and wait -v on stderr while they wait: on a terminal one line that is
  * overwritten, else a line whenever the queue has changed.
  */
-#ifndef DLOCKCTL_WAITING_H
-#define DLOCKCTL_WAITING_H
+#ifndef DLOCKCTL_COMMANDS_WAITING_H
+#define DLOCKCTL_COMMANDS_WAITING_H
 
 #include <pthread.h>
 #include <sys/types.h>
