@@ -32,7 +32,7 @@ uint64_t process_start(pid_t pid)
 	return start;
 }
 
-int process_open(pid_t pid, uint64_t start)
+int process_start_open(pid_t pid, uint64_t start)
 {
 	int pidfd = pidfd_open(pid, 0);
 

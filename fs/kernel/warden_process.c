@@ -3,6 +3,8 @@
  * The warden's process. Owns its sockets. What comes by them was written by a process that may have
  * been taken over.
  */
+#include "kernel/warden_process.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -31,7 +33,6 @@
 #include "kernel/packet.h"
 #include "kernel/process_start.h"
 #include "kernel/warden.h"
-#include "kernel/warden_arguments.h"
 
 #define SOCKETS_MAX 8
 

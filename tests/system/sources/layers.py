@@ -68,14 +68,24 @@ DOORS = [
 # Circles that there are: (reason, files). A file that is in no circle any more is to be taken from here.
 CIRCLES = []
 
-# Folders whose functions are named by their files: queue_judge() is of queue.c, as are queues_...(), and is declared in queue.h.
-# What others are there for stands in headers of the folder: their functions are named by the folder, and may be of any file.
-NAMED = {"src/engine": ["engine.h", "state.h", "transfer.h"], "src/lockfile": ["lockfiles.h"]}
+# Folders whose functions are named by their files: queue_judge() is of queue.c, as are queues_...() and, of src/engine/queue.c,
+# engine_queue_...(), and is declared in queue.h. What a header of the folder that is named here declares may be of any file:
+# {folder: {header: how its functions begin}}.
+NAMED = {
+    "src/engine": {"engine.h": "engine", "state.h": "engine", "transfer.h": "engine"},
+    "src/lockfile": {"lockfiles.h": "lockfiles"},
+    "fs/kernel": {},
+    "fs/ops": {"ops.h": "op", "lockfile_ops.h": "lockfile", "serving.h": "serving"},
+    "fs/restart": {"takeover.h": "takeover"},
+    "fs/status": {},
+}
 
 # Files whose functions have other names: (file, how they begin, why).
 OTHER_NAMES = [
     ("src/engine/conflict.c", ["claim", "claims", "coverage", "owners", "records", "rivals", "would"], "whose a claim is"),
     ("src/engine/save.c", ["engine", "lock", "owner", "claim", "wish"], "engine_mark() and the like are of what has changed"),
+    ("fs/kernel/nosymfollow.c", ["mount"], "stands in for that of the C library"),
+    ("fs/restart/takeover_process.c", ["takeover_store"], "the stores of the process"),
 ]
 
 
@@ -295,14 +305,14 @@ def check_names(tree, build):
         lines = subprocess.run(["nm", "-g", "--defined-only", name], check=True, text=True,
                                stdout=subprocess.PIPE).stdout.splitlines()
         for kind, symbol in (line.split()[-2:] for line in lines):
-            there = [header for header in headers if re.search(rf"^[a-z].*\b{symbol}\(", headers[header], re.M)]
-            public = any(header == f"{folder}/{shared}" for header in there for shared in NAMED[folder])
-            mine = [name for noun in [stem] + ([os.path.basename(folder)] if public else []) for name in (noun, noun + "s")] + starts
-            if kind != "T":
+            there = [header for header in headers if re.search(rf"^[a-z_].*\b{symbol}\(", headers[header], re.M)]
+            shared = [NAMED[folder][os.path.basename(header)] for header in there if os.path.basename(header) in NAMED[folder]]
+            mine = [stem, stem + "s", f"{os.path.basename(folder)}_{stem}"] + starts + shared
+            if kind != "T" or symbol in starts:
                 continue
             if not any(symbol == start or symbol.startswith(start + "_") for start in mine):
                 faults.append(f"{place_of(tree, path, symbol)}: {symbol}() is not named by its file")
-            elif not public and there != [f"{folder}/{stem}.h"]:
+            elif not shared and there != [f"{folder}/{stem}.h"]:
                 faults.append(f"{place_of(tree, path, symbol)}: {symbol}() is declared in {', '.join(there) or 'no header'}")
     return faults
 
