@@ -74,6 +74,7 @@ CIRCLES = []
 NAMED = {
     "src/engine": {"engine.h": "engine", "state.h": "engine", "transfer.h": "engine"},
     "src/lockfile": {"lockfiles.h": "lockfiles"},
+    "src/view": {"view.h": "view"},
     "fs/kernel": {},
     "fs/ops": {"ops.h": "op", "lockfile_ops.h": "lockfile", "serving.h": "serving"},
     "fs/restart": {"takeover.h": "takeover"},
@@ -84,6 +85,7 @@ NAMED = {
 OTHER_NAMES = [
     ("src/engine/conflict.c", ["claim", "claims", "coverage", "owners", "records", "rivals", "would"], "whose a claim is"),
     ("src/engine/save.c", ["engine", "lock", "owner", "claim", "wish"], "engine_mark() and the like are of what has changed"),
+    ("src/view/view.c", ["viewer"], "who asks"),
     ("fs/kernel/nosymfollow.c", ["mount"], "stands in for that of the C library"),
     ("fs/restart/takeover_process.c", ["takeover_store"], "the stores of the process"),
 ]
@@ -307,7 +309,7 @@ def check_names(tree, build):
         for kind, symbol in (line.split()[-2:] for line in lines):
             there = [header for header in headers if re.search(rf"^[a-z_].*\b{symbol}\(", headers[header], re.M)]
             shared = [NAMED[folder][os.path.basename(header)] for header in there if os.path.basename(header) in NAMED[folder]]
-            mine = [stem, stem + "s", f"{os.path.basename(folder)}_{stem}"] + starts + shared
+            mine = [noun + end for noun in (stem, f"{os.path.basename(folder)}_{stem}") for end in ("", "s")] + starts + shared
             if kind != "T" or symbol in starts:
                 continue
             if not any(symbol == start or symbol.startswith(start + "_") for start in mine):
