@@ -22,7 +22,9 @@ extern const struct field takeover_number_fields[]; /* struct takeover_numbers *
 
 void takeover_process_save(const struct filesystem *filesystem,
 			   const struct takeover_process *process, FILE *out);
-void takeover_store_save(const struct shard *shard, FILE *out);
+
+/* Writes the line of a shard's store. The item is shard->store_item. */
+void takeover_store_save(const struct state_item *item, FILE *out);
 
 /* Read the first line, and the line of one more store. Return 0; or -errno, with a line in the
  * reader's `why`. */

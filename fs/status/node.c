@@ -21,15 +21,10 @@ static struct state_place place(const struct state_item *item)
 	return (struct state_place){{STATE_PLACE_STATUS, node->number}};
 }
 
-static void save(const struct state_item *item, FILE *out)
-{
-	status_node_save((const struct status_node *)item, out);
-}
-
 /* Something that status_node_save() writes has changed. */
 static void mark(const struct status *status, struct status_node *node)
 {
-	static const struct state_kind kind = {place, save};
+	static const struct state_kind kind = {place, status_node_save};
 	state_journal_mark(status->filesystem->journal, &node->item, &kind);
 }
 
@@ -169,8 +164,10 @@ void status_node_forget(struct status *status, struct status_node *node, uint64_
 		free_node(status, node);
 }
 
-void status_node_save(const struct status_node *node, FILE *out)
+void status_node_save(const struct state_item *item, FILE *out)
 {
+	const struct status_node *node = (const struct status_node *)item;
+
 	state_begin(out, "status");
 	state_unsigned(out, "number", node->number);
 	state_unsigned(out, "lookups", node->lookups);

@@ -58,8 +58,8 @@ void status_node_reply(fuse_req_t req, struct status_node *node);
 void status_node_forget(struct status *status, struct status_node *node, uint64_t lookups);
 void status_node_forget_all(struct status *status);
 
-/* Writes the node, for another process. */
-void status_node_save(const struct status_node *node, FILE *out);
+/* Writes the node, whose first member is the item, for another process. */
+void status_node_save(const struct state_item *item, FILE *out);
 
 /* Makes the node that the present line describes. Returns 0; or -EINVAL, -ENOMEM, with a line in
  * the reader's `why`. */
