@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/lock.h"
-#include "engine/save.h"
+#include "engine/books/lock.h"
+#include "engine/books/save.h"
 #include "engine/session.h"
 #include "lockfile/news.h"
 #include "lockfile/save.h"
@@ -101,7 +101,7 @@ struct alteration *alteration_create(struct lockfiles *lockfiles, const struct s
 	for (size_t i = 0; i < count && copied; i++)
 		copied = alteration_add(alteration, &steps[i]);
 	if (copied)
-		save_mark_alteration(alteration);
+		lockfile_save_mark(alteration);
 	else if (alteration != NULL)
 		alteration_free(alteration);
 	return copied ? alteration : NULL;
@@ -237,7 +237,7 @@ void alteration_undo(struct alteration *alteration)
 		tell(alteration, -ETIMEDOUT);
 	alteration->former = false;
 	alteration->undoing = true;
-	save_mark_alteration(alteration);
+	lockfile_save_mark(alteration);
 	bool changes = makes_any(alteration) || has_kind(alteration, STEP_REMOVE);
 	bool refused = alteration->state == ALTERATION_BARRED && alteration->error != 0;
 	if (alteration->state == ALTERATION_WANTED || refused || !changes) {
@@ -427,7 +427,7 @@ static void doubt(struct alteration *alteration, int error)
 	bool refused = error != -ECONNRESET && error != -ENOENT;
 
 	alteration_set_state(alteration, ALTERATION_DOUBTFUL);
-	save_mark_alteration(alteration);
+	lockfile_save_mark(alteration);
 	lock_retry_in(lockfiles->engine, refused ? RETRY_LATER_MS : RETRY_SOON_MS);
 	if (refused && log_limit_passes(&lockfiles->engine->refusals, lockfiles->engine->now_ms,
 					"alteration", path, strlen(path), error))

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/lock.h"
+#include "engine/books/lock.h"
 
 static size_t bytes_of(const struct store_step *step)
 {

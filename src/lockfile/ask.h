@@ -6,7 +6,7 @@
 #ifndef DLOCKFS_LOCKFILE_ASK_H
 #define DLOCKFS_LOCKFILE_ASK_H
 
-#include "engine/outbox.h"
+#include "engine/books/outbox.h"
 #include "lockfile/books.h"
 
 /* The kind says what asks, and for what. */

@@ -17,7 +17,7 @@
 #ifndef DLOCKFS_LOCKFILE_BOOKS_H
 #define DLOCKFS_LOCKFILE_BOOKS_H
 
-#include "engine/state.h"
+#include "engine/books/state.h"
 #include "lockfile/lockfiles.h"
 
 struct ask_answers;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/lock.h"
+#include "engine/books/lock.h"
 #include "engine/session.h"
 #include "engine/settle.h"
 #include "lockfile/alteration.h"
@@ -63,7 +63,7 @@ int lockfiles_alter(struct lockfiles *lockfiles, const struct store_step *steps,
 	alteration->asked = true;
 	alteration->cookie = cookie;
 	books_set_limit(lockfiles, &lockfiles->alteration_timers, &alteration->timer, limit_ms);
-	save_mark_alteration(alteration);
+	lockfile_save_mark(alteration);
 	/* What can be told at once is told later: the caller does not know of it yet. */
 	if (alteration->state == ALTERATION_BARRED || lockfiles->turns_changed)
 		lock_retry_in(lockfiles->engine, 0);
@@ -109,7 +109,7 @@ static void lose_alteration(struct alteration *alteration)
 	bool refused = alteration->state == ALTERATION_BARRED && alteration->error != 0;
 
 	alteration_set_state(alteration, refused ? ALTERATION_BARRED : ALTERATION_WANTED);
-	save_mark_alteration(alteration);
+	lockfile_save_mark(alteration);
 	if (alteration->undoing) {
 		alteration_free(alteration); /* what it made ends with the session */
 	} else if (refused) {
@@ -354,9 +354,9 @@ static const struct tenant_kind kind = {
 	.watch_ended = on_watch_ended,
 	.show_names = own_show,
 	.missed = own_missed,
-	.visit = save_visit,
-	.has_word = restore_has_word,
-	.restore = restore_line,
+	.visit = lockfile_save_visit,
+	.has_word = lockfile_restore_has_word,
+	.restore = lockfile_restore_line,
 	.check_invariants = lockfiles_check_invariants,
 	.destroy = destroy,
 };

@@ -3,7 +3,7 @@
  * Lock files (stores/store.h: alter()): names that exist for all hosts or for none, and end with
  * the session of the host that made them. They have no queue: a name is made, or is there already.
  * This module knows the files of its engine's session, keeps the session alive for them, and tells
- * when they are lost. It stands above the engine, as its tenant (engine/tenant.h says why).
+ * when they are lost. It stands above the engine, as its tenant (engine/books/tenant.h says why).
  *
  * An *alteration* makes, replaces and removes such files, all or none:
  *

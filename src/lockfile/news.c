@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "engine/decisions.h"
+#include "engine/books/decisions.h"
 
 static void tell_altered(void *context, void *cookie, int error)
 {

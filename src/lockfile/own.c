@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/save.h"
+#include "engine/books/save.h"
 #include "lockfile/ask.h"
 #include "lockfile/news.h"
 #include "lockfile/save.h"
@@ -66,7 +66,7 @@ bool own_add(struct own *file)
 		return false;
 	lockfiles->engine->tenant.held++;
 	file->serial = ++lockfiles->engine->issued.serials;
-	save_mark_own(file);
+	lockfile_save_mark_own(file);
 	return true;
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/lock.h"
+#include "engine/books/lock.h"
 #include "lockfile/news.h"
 #include "lockfile/own.h"
 #include "lockfile/watch.h"

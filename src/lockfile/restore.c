@@ -7,11 +7,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/save.h"
+#include "engine/books/save.h"
 #include "lockfile/save.h"
 #include "lockfile/watch.h"
 
-bool restore_has_word(const char *word)
+bool lockfile_restore_has_word(const char *word)
 {
 	return strcmp(word, "lockfile") == 0 || strcmp(word, "alteration") == 0;
 }
@@ -39,7 +39,7 @@ static int restore_step(struct alteration *alteration, struct state_reader *in)
 {
 	struct store_step step;
 
-	fields_restore(save_step_fields, &step, in);
+	fields_restore(lockfile_save_step, &step, in);
 	if (step.text == NULL && step.kind != STEP_REMOVE && step.kind != STEP_CHECK)
 		state_refuse(in, "text", "a value");
 	if (*step.path == '\0')
@@ -86,13 +86,13 @@ static int restore_alteration(struct lockfiles *lockfiles, struct state_reader *
 			   state_find_number(in, "due_ms", INT64_MIN, SAVE_TIME_MAX_MS));
 	error = state_failed(in) ? -EINVAL : restore_steps(alteration, in);
 	if (error == 0)
-		save_mark_alteration(alteration);
+		lockfile_save_mark(alteration);
 	else
 		alteration_free(alteration);
 	return error;
 }
 
-int restore_line(void *context, struct state_reader *in)
+int lockfile_restore_line(void *context, struct state_reader *in)
 {
 	struct lockfiles *lockfiles = context;
 

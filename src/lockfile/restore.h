@@ -9,7 +9,7 @@
 #include "journal/text.h"
 
 /* has_word() and restore() of struct tenant_kind. */
-bool restore_has_word(const char *word);
-int restore_line(void *context, struct state_reader *in);
+bool lockfile_restore_has_word(const char *word);
+int lockfile_restore_line(void *context, struct state_reader *in);
 
 #endif

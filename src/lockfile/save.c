@@ -9,7 +9,7 @@ static const char *const kind_words[] = {
 	[STEP_REMOVE] = "remove", [STEP_CHECK] = "check",
 };
 
-const struct field save_step_fields[] = {
+const struct field lockfile_save_step[] = {
 	{"kind", FIELD_WORD(struct store_step, kind, kind_words)},
 	{"path", FIELD_TEXT(struct store_step, path)},
 	{"text", FIELD_TEXT(struct store_step, text), FIELD_OR(0)},
@@ -37,7 +37,7 @@ static void save_step(const struct alteration_step *step, FILE *out)
 	};
 
 	state_begin(out, "step");
-	fields_save(save_step_fields, &saved, out);
+	fields_save(lockfile_save_step, &saved, out);
 	state_end(out);
 }
 
@@ -55,41 +55,41 @@ static void save_alteration(const struct state_item *item, FILE *out)
 		save_step(&alteration->steps[i], out);
 }
 
-/* Items, behind the parts of engine/save.c. */
+/* Items, behind the parts of engine/books/save.c. */
 
 enum { PART_LOCKFILES = 7, PART_ALTERATIONS };
 
 static struct state_place lockfile_place_of(const struct state_item *item)
 {
 	const struct own *file = STATE_WHOLE(item, const struct own, item);
-	return (struct state_place){{file->lockfiles->engine->place, PART_LOCKFILES, file->serial}};
+	return (struct state_place){
+		{file->lockfiles->engine->saving.place, PART_LOCKFILES, file->serial}};
 }
 
 static struct state_place alteration_place_of(const struct state_item *item)
 {
 	const struct alteration *alteration = STATE_WHOLE(item, const struct alteration, item);
 	return (struct state_place){
-		{alteration->lockfiles->engine->place, PART_ALTERATIONS, alteration->serial},
+		{alteration->lockfiles->engine->saving.place, PART_ALTERATIONS, alteration->serial},
 	};
 }
 
 static const struct state_kind lockfile_kind = {lockfile_place_of, save_lockfile};
 static const struct state_kind alteration_kind = {alteration_place_of, save_alteration};
 
-void save_mark_own(struct own *file)
+void lockfile_save_mark_own(struct own *file)
 {
-	if (file->lockfiles->engine->journal != NULL)
-		state_journal_mark(file->lockfiles->engine->journal, &file->item, &lockfile_kind);
+	state_journal_mark(file->lockfiles->engine->saving.journal, &file->item, &lockfile_kind);
 }
 
-void save_mark_alteration(struct alteration *alteration)
+void lockfile_save_mark(struct alteration *alteration)
 {
-	if (alteration->lockfiles->engine->journal != NULL && alteration->count > 0)
-		state_journal_mark(alteration->lockfiles->engine->journal, &alteration->item,
+	if (alteration->count > 0)
+		state_journal_mark(alteration->lockfiles->engine->saving.journal, &alteration->item,
 				   &alteration_kind);
 }
 
-void save_visit(void *context, const struct state_visit *visit)
+void lockfile_save_visit(void *context, const struct state_visit *visit)
 {
 	struct lockfiles *lockfiles = context;
 	struct own *file;

@@ -16,14 +16,14 @@
 #include "lockfile/own.h"
 
 /* A step as it is saved: of struct store_step. */
-extern const struct field save_step_fields[];
+extern const struct field lockfile_save_step[];
 
 /* What is written of it has changed: for the journal. An alteration without steps is nothing that
  * another process would go on with. */
-void save_mark_own(struct own *file);
-void save_mark_alteration(struct alteration *alteration);
+void lockfile_save_mark_own(struct own *file);
+void lockfile_save_mark(struct alteration *alteration);
 
 /* visit() of struct tenant_kind. */
-void save_visit(void *context, const struct state_visit *visit);
+void lockfile_save_visit(void *context, const struct state_visit *visit);
 
 #endif

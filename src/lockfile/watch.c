@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/lock.h"
+#include "engine/books/lock.h"
 #include "engine/session.h"
 #include "lockfile/turn.h"
 
