@@ -518,6 +518,7 @@ static void on_moratorium(void *context, enum store_moratorium why, int64_t unti
 
 static void on_renewed(void *context)
 {
+	engine_stir(context);
 	engine_mark(context);
 }
 

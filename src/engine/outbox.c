@@ -197,6 +197,7 @@ static void send(struct engine *engine, const struct outgoing *outgoing)
 
 void outbox_conclude(struct engine *engine)
 {
+	engine->stirs++;
 	decisions_tell(engine);
 	if (!is_kept(engine))
 		engine_send(engine);

@@ -233,6 +233,7 @@ bool engine_doubt(struct engine *engine, int64_t now_ms)
 	outbox_doubt_lease(engine, now_ms);
 	engine->session.doubts++;
 	engine->session.doubt_ms = now_ms;
+	engine->stirs++;
 	engine_mark(engine);
 	return outbox_lease(engine).doubtful;
 }
@@ -319,7 +320,7 @@ void session_mind_silence(struct engine *engine)
 /* Whether anybody counts on the store. */
 static bool is_in_use(const struct engine *engine)
 {
-	return engine->count.claims > 0 || engine->tests.count > 0 || engine->tenant.held > 0 ||
+	return engine->count.claims > 0 || engine->count.tests > 0 || engine->tenant.held > 0 ||
 	       engine->tenant.wanted > 0;
 }
 

@@ -30,12 +30,6 @@ struct test {
 	void *cookie;
 };
 
-/* Of the engine. */
-struct tests {
-	struct timers timers;
-	size_t count; /* for which there is room in that */
-};
-
 /* Begins a test, as engine_test_range() says. */
 int test_begin(struct owner *file, uint64_t process, struct range range, void *cookie,
 	       struct test **ret_test);

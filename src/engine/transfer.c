@@ -521,5 +521,6 @@ int engine_restore(struct engine *engine, const struct engine_transfer *transfer
 		lock_free_if_unused(lock);
 	}
 	engine->issued.owner = restoring.owner_number;
+	engine->stirs++;
 	return error;
 }

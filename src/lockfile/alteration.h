@@ -30,7 +30,7 @@ struct own {
 	uint32_t proof_round;	 /* in which a heartbeat has shown last that it stands */
 	struct file_ask *ask;	 /* it is looked for; NULL: it is not */
 	struct file_ask *watch;	 /* NULL: the store watches it not */
-	struct timer timer;	 /* when that is to be; watch.c */
+	struct timer timer;	 /* when that is to be */
 	struct own *prev, *next; /* in lockfiles->unwatched */
 	bool is_unwatched;	 /* it is there */
 	bool watched;		 /* the store would have told if it had gone */
@@ -142,8 +142,9 @@ struct file_ask {
 	struct store_step steps[];
 };
 
-/* What the store answers, in lockfiles.c. */
+/* What the store answers, and what follows the limit of an alteration, in lockfiles.c. */
 struct file_answers {
+	void (*timed_out)(struct timer *timer);
 	void (*changed)(struct store_change *change, int error);
 	void (*read)(struct store_read *read, int error, const struct store_claim *claim);
 	void (*listed)(struct store_files *files, int error, const char *const *names,
@@ -156,17 +157,13 @@ struct lockfiles {
 	const struct lockfile_events *events;
 	void *context;
 	const struct file_answers *answers;
-	struct own *files;	    /* of this host */
-	struct timers watch_timers; /* see watch.c */
+	struct own *files; /* of this host */
 	struct own *unwatched;
 	size_t watches_sent; /* and not answered yet */
 	struct turn *turns;
 	struct alteration *alterations; /* not decided */
-	struct timers alteration_timers;
-	bool turns_changed; /* one of those that waited for another one may be sent */
+	bool turns_changed;		/* one of those that waited for another one may be sent */
 	struct file_read *reads;
-	size_t reads_count;
-	struct timers read_timers;
 	struct file_ask *asks; /* under way */
 };
 
@@ -228,8 +225,7 @@ bool own_is_known(const struct own *file);
 void own_watch_later(struct own *file);
 void own_watch_soon(struct own *file);
 
-/* Files whose time has come; and the calls of watch() that are possible now. */
-void lockfiles_grow_up(struct lockfiles *lockfiles);
+/* The calls of watch() that are possible now. */
 void lockfiles_watch(struct lockfiles *lockfiles);
 
 /* The store's on_read() and on_watched(). */

@@ -27,14 +27,61 @@ static bool has_files(struct lockfiles *lockfiles, const char *path)
 	return false;
 }
 
-static void set_limit(const struct lockfiles *lockfiles, struct timers *timers, struct timer *timer,
-		      int64_t limit_ms)
+/* Limits */
+
+static void set_limit(const struct lockfiles *lockfiles, struct timer *timer, int64_t limit_ms)
 {
-	if (limit_ms < INT64_MAX - lockfiles->engine->now_ms)
-		timers_set(timers, timer, lockfiles->engine->now_ms + limit_ms);
+	struct engine *engine = lockfiles->engine;
+
+	if (limit_ms < INT64_MAX - engine->now_ms)
+		timers_set(&engine->timers, timer, engine->now_ms + limit_ms);
 	else
-		timers_clear(timers, timer);
+		timers_clear(&engine->timers, timer);
+	engine->stirs++;
 }
+
+static void free_read(struct file_read *read)
+{
+	struct lockfiles *lockfiles = read->lockfiles;
+
+	file_ask_forget(&read->ask);
+	timers_clear(&lockfiles->engine->timers, &read->timer);
+	DL_DELETE(lockfiles->reads, read);
+	free(read);
+}
+
+/* Answers a read that has failed. */
+static void fail_read(struct file_read *read, int error)
+{
+	struct lockfiles *lockfiles = read->lockfiles;
+	void *cookie = read->cookie;
+	bool list = read->list;
+
+	free_read(read);
+	if (list)
+		news_listed(lockfiles, cookie, error, NULL, 0);
+	else
+		news_read(lockfiles, cookie, error, NULL, false);
+}
+
+static void end_read(struct timer *timer)
+{
+	fail_read((struct file_read *)((char *)timer - offsetof(struct file_read, timer)),
+		  -ETIMEDOUT);
+}
+
+static void end_alteration(struct timer *timer)
+{
+	struct alteration *alteration =
+		(struct alteration *)((char *)timer - offsetof(struct alteration, timer));
+	struct lockfiles *lockfiles = alteration->lockfiles;
+
+	alteration_undo(alteration);
+	if (lockfiles->turns_changed)
+		lockfiles_resume(lockfiles);
+}
+
+/* Calls */
 
 /* Whether one transaction takes that. */
 static bool fits(const struct store_step *steps, size_t count)
@@ -65,7 +112,7 @@ int lockfiles_alter(struct lockfiles *lockfiles, const struct store_step *steps,
 	alteration->former = false;
 	alteration->asked = true;
 	alteration->cookie = cookie;
-	set_limit(lockfiles, &lockfiles->alteration_timers, &alteration->timer, limit_ms);
+	set_limit(lockfiles, &alteration->timer, limit_ms);
 	alteration_mark(alteration);
 	/* What can be told at once is told later: the caller does not know of it yet. */
 	if (alteration->state == ALTERATION_BARRED || lockfiles->turns_changed)
@@ -85,17 +132,13 @@ static int ask_for(struct lockfiles *lockfiles, const char *path, bool list, int
 	read = calloc(1, sizeof(*read) + strlen(path) + 1);
 	if (read == NULL)
 		return -ENOMEM;
-	if (timers_reserve(&lockfiles->read_timers, lockfiles->reads_count + 1) < 0) {
-		free(read);
-		return -ENOMEM;
-	}
 	read->lockfiles = lockfiles;
+	read->timer.on_due = end_read;
 	read->cookie = cookie;
 	read->list = list;
 	strcpy(read->path, path);
 	DL_APPEND(lockfiles->reads, read);
-	lockfiles->reads_count++;
-	set_limit(lockfiles, &lockfiles->read_timers, &read->timer, limit_ms);
+	set_limit(lockfiles, &read->timer, limit_ms);
 	file_read_send(read);
 	return 0;
 }
@@ -109,72 +152,6 @@ int lockfiles_list(struct lockfiles *lockfiles, const char *directory, int64_t l
 		   void *cookie)
 {
 	return ask_for(lockfiles, directory, true, limit_ms, cookie);
-}
-
-/* Limits */
-
-static void free_read(struct file_read *read)
-{
-	struct lockfiles *lockfiles = read->lockfiles;
-
-	file_ask_forget(&read->ask);
-	timers_clear(&lockfiles->read_timers, &read->timer);
-	DL_DELETE(lockfiles->reads, read);
-	lockfiles->reads_count--;
-	free(read);
-}
-
-/* Answers a read that has failed. */
-static void fail_read(struct file_read *read, int error)
-{
-	struct lockfiles *lockfiles = read->lockfiles;
-	void *cookie = read->cookie;
-	bool list = read->list;
-
-	free_read(read);
-	if (list)
-		news_listed(lockfiles, cookie, error, NULL, 0);
-	else
-		news_read(lockfiles, cookie, error, NULL, false);
-}
-
-static struct timer *first_due(const struct lockfiles *lockfiles, const struct timers *timers)
-{
-	struct timer *timer = timers_first(timers);
-	return timer != NULL && timer->due_ms <= lockfiles->engine->now_ms ? timer : NULL;
-}
-
-static void end_time(void *context)
-{
-	struct lockfiles *lockfiles = context;
-	struct timer *timer;
-
-	while ((timer = first_due(lockfiles, &lockfiles->alteration_timers)) != NULL)
-		alteration_undo(
-			(struct alteration *)((char *)timer - offsetof(struct alteration, timer)));
-	while ((timer = first_due(lockfiles, &lockfiles->read_timers)) != NULL)
-		fail_read((struct file_read *)((char *)timer - offsetof(struct file_read, timer)),
-			  -ETIMEDOUT);
-	if (lockfiles->turns_changed)
-		lockfiles_resume(lockfiles);
-	lockfiles_grow_up(lockfiles);
-}
-
-static int64_t deadline(const void *context)
-{
-	const struct lockfiles *lockfiles = context;
-	const struct timer *alteration = timers_first(&lockfiles->alteration_timers);
-	const struct timer *read = timers_first(&lockfiles->read_timers);
-	const struct timer *watch = timers_first(&lockfiles->watch_timers);
-	int64_t deadline_ms = INT64_MAX;
-
-	if (alteration != NULL)
-		deadline_ms = alteration->due_ms;
-	if (read != NULL && read->due_ms < deadline_ms)
-		deadline_ms = read->due_ms;
-	if (watch != NULL && watch->due_ms < deadline_ms)
-		deadline_ms = watch->due_ms;
-	return deadline_ms;
 }
 
 static void destroy(void *context)
@@ -191,9 +168,6 @@ static void destroy(void *context)
 	}
 	while (lockfiles->asks != NULL)
 		file_ask_free(lockfiles->asks);
-	timers_finish(&lockfiles->alteration_timers);
-	timers_finish(&lockfiles->read_timers);
-	timers_finish(&lockfiles->watch_timers);
 	free(lockfiles);
 }
 
@@ -358,6 +332,7 @@ static void on_listed(struct store_files *files, int error, const char *const *n
 }
 
 static const struct file_answers answers = {
+	.timed_out = end_alteration,
 	.changed = on_changed,
 	.read = on_read,
 	.listed = on_listed,
@@ -384,8 +359,6 @@ static void watch_ended(void *context, struct watcher *watcher, int error)
 static const struct tenant_kind kind = {
 	.lose_session = lockfiles_lose_session,
 	.resume = lockfiles_resume,
-	.end_time = end_time,
-	.deadline = deadline,
 	.watch_read = watch_read,
 	.watch_ended = watch_ended,
 	.show_names = lockfiles_show,

@@ -53,7 +53,7 @@ static void leave_watch(struct own *file)
 {
 	struct lockfiles *lockfiles = file->lockfiles;
 
-	timers_clear(&lockfiles->watch_timers, &file->timer);
+	timers_clear(&lockfiles->engine->timers, &file->timer);
 	if (file->is_unwatched)
 		DL_DELETE(lockfiles->unwatched, file);
 	file->is_unwatched = false;
@@ -64,8 +64,6 @@ bool own_add(struct own *file)
 {
 	struct lockfiles *lockfiles = file->lockfiles;
 
-	if (timers_reserve(&lockfiles->watch_timers, HASH_COUNT(lockfiles->files) + 1) < 0)
-		return false;
 	HASH_ADD_STR(lockfiles->files, path, file);
 	if (file->hh.tbl == NULL)
 		return false;

@@ -42,17 +42,6 @@ bool own_is_known(const struct own *file)
 		file->lockfiles->engine->now_ms - file->seen_ms < KNOWN_MS);
 }
 
-void own_watch_later(struct own *file)
-{
-	timers_set(&file->lockfiles->watch_timers, &file->timer,
-		   file->lockfiles->engine->now_ms + WATCH_AFTER_MS);
-}
-
-void own_watch_soon(struct own *file)
-{
-	timers_set(&file->lockfiles->watch_timers, &file->timer, 0);
-}
-
 /* Returns false if there is no memory. */
 static bool send_watch(struct own *file)
 {
@@ -76,18 +65,29 @@ void lockfiles_watch(struct lockfiles *lockfiles)
 	}
 }
 
-void lockfiles_grow_up(struct lockfiles *lockfiles)
+static void grow_up(struct timer *timer)
 {
-	struct timer *timer;
+	struct own *file = (struct own *)((char *)timer - offsetof(struct own, timer));
 
-	while ((timer = timers_first(&lockfiles->watch_timers)) != NULL &&
-	       timer->due_ms <= lockfiles->engine->now_ms) {
-		struct own *file = (struct own *)((char *)timer - offsetof(struct own, timer));
-		timers_clear(&lockfiles->watch_timers, timer);
-		DL_APPEND(lockfiles->unwatched, file);
-		file->is_unwatched = true;
-	}
-	lockfiles_watch(lockfiles);
+	DL_APPEND(file->lockfiles->unwatched, file);
+	file->is_unwatched = true;
+	lockfiles_watch(file->lockfiles);
+}
+
+static void watch_at(struct own *file, int64_t due_ms)
+{
+	file->timer.on_due = grow_up;
+	timers_set(&file->lockfiles->engine->timers, &file->timer, due_ms);
+}
+
+void own_watch_later(struct own *file)
+{
+	watch_at(file, file->lockfiles->engine->now_ms + WATCH_AFTER_MS);
+}
+
+void own_watch_soon(struct own *file)
+{
+	watch_at(file, 0);
 }
 
 /* The first answer to it has come. */
