@@ -88,6 +88,7 @@ void filesystem_reload(struct filesystem *filesystem)
 {
 	struct inode *inode, *next;
 	shards_reload(&filesystem->shards, filesystem->config);
+	filesystem_drop_idle(filesystem);
 	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
 		/* The attributes of files are not in the kernel's cache. */
 		if (inode_set_access(inode, filesystem->config) && inode_is_directory(inode))
@@ -104,14 +105,14 @@ void filesystem_drop_name(struct filesystem *filesystem, struct inode *inode)
 
 void filesystem_drop_idle(struct filesystem *filesystem)
 {
-	while (filesystem_idle_deadline(filesystem) <= filesystem->now_ms)
-		filesystem_drop_name(filesystem, filesystem->inodes.idle);
-}
+	const struct inode *inode;
 
-int64_t filesystem_idle_deadline(const struct filesystem *filesystem)
-{
-	const struct inode *inode = filesystem->inodes.idle;
-	return inode != NULL ? inode->idle_since_ms + filesystem->config->idle_ms : INT64_MAX;
+	while ((inode = filesystem->inodes.idle) != NULL &&
+	       inode->idle_since_ms + filesystem->config->idle_ms <= filesystem->now_ms)
+		filesystem_drop_name(filesystem, filesystem->inodes.idle);
+	if (inode != NULL)
+		timers_set(&filesystem->timers, &filesystem->idle_timer,
+			   inode->idle_since_ms + filesystem->config->idle_ms);
 }
 
 void filesystem_make_room(struct filesystem *filesystem, uid_t uid, size_t shares)

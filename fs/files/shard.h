@@ -45,7 +45,11 @@ struct shard {
 	struct shard_metrics metrics;
 	struct questions proofs; /* of fsync(2) and the ioctl(2) for the token */
 	size_t fenced;		 /* how many open files are fenced */
-	struct view *sweep;	 /* the search for markers of lost holders; NULL: none runs */
+	uint64_t stirs;		 /* engine_stirs() when these were found: */
+	int64_t due_ms;		 /* when shards_advance() is needed, */
+	int64_t lease_ms;	 /* and engine_held_lease() */
+	int64_t timeout_ms;
+	struct view *sweep; /* the search for markers of lost holders; NULL: none runs */
 	int64_t sweep_ms; /* when the next search begins: clock_now_ms(); INT64_MAX: never; 0: to be
 			     set when the store is connected */
 	bool silent;	  /* a request in .dlockfs has waited for the store in vain, and no view was
@@ -60,6 +64,12 @@ struct shard {
 struct shards {
 	struct shard *list; /* in the order of the configuration's stores */
 	size_t count;
+	/* As of shards_conclude(): */
+	int64_t due_ms;	    /* when shards_advance() is needed; INT64_MAX: nothing is due */
+	int64_t lease_ms;   /* when the first lease ends of those by which anything is held:
+			       engine_held_lease() */
+	int64_t timeout_ms; /* the shortest session timeout of the stores in which anything is held;
+			       INT64_MAX: nothing is held */
 };
 
 /* What callers are told, with the shard as the context. */
@@ -85,9 +95,16 @@ void shards_end(struct shards *shards);
  * to their services instead: somebody may hold by them who was not told. */
 void shards_close(struct shards *shards);
 
-/* The time of the engines (engine_advance(), engine_deadline()). */
+/* Tells the engines the time (engine_advance()), and does what is due. */
 void shards_advance(struct shards *shards, int64_t now_ms);
-int64_t shards_deadline(const struct shards *shards);
+
+/* The store's descriptor is readable. */
+void shard_dispatch(struct shard *shard);
+
+/* To be called at the end of each turn of the loop: finds when shards_advance() is needed next, and
+ * tells the guard of the leases. Returns false if nothing has happened to any shard since the last
+ * call: then all is as it was. */
+bool shards_conclude(struct shards *shards);
 
 /* The configuration has been read anew. */
 void shards_reload(struct shards *shards, const struct config *config);
@@ -103,10 +120,6 @@ size_t shard_number(const struct shard *shard);
  * memory. */
 void shard_tell_guard(const struct shard *shard);
 void shards_tell_guard(const struct shards *shards);
-
-/* The shortest session timeout of the stores in which anything is held; INT64_MAX: nothing is held.
- */
-int64_t shards_held_timeout(const struct shards *shards);
 
 /* How long the lease still lasts, in milliseconds, of the store in which it ends first and in which
  * anything is held; INT64_MAX: nothing is held, or no session can end unnoticed. */

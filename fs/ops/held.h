@@ -33,10 +33,10 @@ bool held_hold_counted(fuse_req_t req, bool knows_eintr, int64_t due_ms);
 /* What some wait for may be over: they are handled again in held_go_on(). */
 void held_wake(struct filesystem *filesystem);
 
-/* Handles those again that were woken, or are due, each once. Returns whether there were any. */
-bool held_go_on(struct filesystem *filesystem);
+/* Handles those again that were woken, each once. */
+void held_go_on(struct filesystem *filesystem);
 
-/* When the next one is due of which that is known; INT64_MAX: none is. */
-int64_t held_deadline(const struct filesystem *filesystem);
+/* Handles those again that are due, by filesystem->held_timer. */
+void held_end(struct filesystem *filesystem);
 
 #endif
