@@ -301,9 +301,9 @@ static void limit_waiting(const struct loop *loop)
 static void set_alarm(struct loop *loop, int64_t now_ms)
 {
 	const struct shards *shards = &loop->filesystem->shards;
-	const int64_t times_ms[] = {
-		clock_look_ms(shards->lease_ms, now_ms), serving_deadline(loop->filesystem),
-		watchdog_deadline(&loop->watchdog), keeping_deadline(loop->keeping), loop->stop_ms};
+	const int64_t times_ms[] = {clock_look_ms(shards->lease_ms, now_ms),
+				    serving_deadline(loop->filesystem), loop->watchdog.ping_ms,
+				    keeping_deadline(loop->keeping), loop->stop_ms};
 	int64_t due_ms = shards->due_ms;
 
 	for (size_t i = 0; i < sizeof(times_ms) / sizeof(*times_ms); i++)
@@ -336,6 +336,10 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 
 	if (descriptor == fuse_session_fd(loop->filesystem->session)) {
 		read_requests(loop, buffer);
+	} else if ((shard = find_shard(loop, descriptor)) != NULL) {
+		/* The lease counts from when answers are known to have come. */
+		shards_advance(&loop->filesystem->shards, clock_now_ms());
+		shard_dispatch(shard);
 	} else if (descriptor == loop->alarm.descriptor) {
 		alarm_rang(&loop->alarm);
 	} else if (descriptor == loop->signals) {
@@ -348,10 +352,6 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 		notifier_dispatch(loop->filesystem->notifier);
 	} else if (descriptor == restart_descriptor(loop->restart)) {
 		go_on_with_restart(loop);
-	} else if ((shard = find_shard(loop, descriptor)) != NULL) {
-		/* The lease counts from when answers are known to have come. */
-		shards_advance(&loop->filesystem->shards, clock_now_ms());
-		shard_dispatch(shard);
 	}
 }
 
@@ -364,8 +364,8 @@ int loop_run(struct loop *loop)
 	if (kept)
 		buffer.mem = state_journal_request_area(filesystem->journal);
 	shards_conclude(&filesystem->shards);
-	set_alarm(loop,
-		  clock_now_ms()); /* what was taken over may be due before anything happens */
+	/* What was taken over may be due before anything happens. */
+	set_alarm(loop, clock_now_ms());
 	while (!loop->ended) {
 		struct epoll_event events[8];
 		int count = epoll_wait(loop->epoll, events, 8, -1);
@@ -392,7 +392,7 @@ int loop_run(struct loop *loop)
 		bool stirred = shards_conclude(&filesystem->shards);
 		if (stirred)
 			limit_waiting(loop);
-		if (stirred || watchdog_deadline(&loop->watchdog) <= now_ms)
+		if (stirred || loop->watchdog.ping_ms <= now_ms)
 			watchdog_advance(&loop->watchdog, filesystem->shards.timeout_ms, now_ms);
 		loop->has_lines = log_go_on();
 		if (has_to_stop(loop))

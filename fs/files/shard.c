@@ -365,7 +365,7 @@ static void conclude(struct shard *shard)
 {
 	shard->stirs = engine_stirs(shard->engine);
 	shard->due_ms = earlier(engine_deadline(shard->engine), tend_deadline(shard));
-	if (can_sweep(shard))
+	if (shard->sweep_ms != INT64_MAX && can_sweep(shard))
 		shard->due_ms = earlier(shard->due_ms, shard->sweep_ms);
 	shard->lease_ms = engine_held_lease(shard->engine, &shard->timeout_ms);
 	shard_tell_guard(shard);

@@ -307,7 +307,7 @@ void claim_place(struct claim *claim)
 	if (claim->state != CLAIM_WANTED || claim->wishes == NULL ||
 	    lock->placing.count == engine->placing_max || engine->session.state != STORE_CONNECTED)
 		return;
-	if (numbers_hold_back(claim))
+	if ((lock->numbers.worn || lock->numbers.put_off) && numbers_hold_back(claim))
 		return;
 	claim->list_wanted = 0;
 	claim->held_back_ms = 0;

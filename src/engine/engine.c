@@ -180,8 +180,12 @@ uint64_t engine_stirs(const struct engine *engine)
 /* When the engine is to be looked at next, but for its timers. */
 static int64_t next_look(const struct engine *engine)
 {
-	const int64_t times_ms[] = {session_silence_deadline(engine), engine->retry_ms,
-				    seek_deadline(engine), moratorium_deadline(engine)};
+	const int64_t times_ms[] = {
+		session_silence_deadline(engine),
+		engine->retry_ms,
+		engine->searches.wanted != NULL ? engine->searches.refill_ms : INT64_MAX,
+		engine->moratorium.until_ms != INT64_MIN ? engine->moratorium.until_ms : INT64_MAX,
+	};
 	int64_t first_ms = session_lease_deadline(engine);
 
 	if (engine->session.suspended_ms == INT64_MIN || (engine->barred && lock_may_grant(engine)))
@@ -360,7 +364,8 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 		*ret_wish = wish;
 		if (wish != NULL) {
 			claim_ask(wish, waits, cookie);
-			handoff_go_on(wish->claim);
+			if (wish->claim->handoff != NULL || owner->lock->handoffs.held != NULL)
+				handoff_go_on(wish->claim);
 		}
 	}
 	settle_changed(engine);

@@ -199,7 +199,7 @@ void outbox_conclude(struct engine *engine)
 {
 	engine->stirs++;
 	decisions_tell(engine);
-	if (!is_kept(engine))
+	if (engine->outgoing != NULL && !is_kept(engine))
 		engine_send(engine);
 }
 

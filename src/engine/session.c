@@ -475,7 +475,8 @@ void session_resume_lock(struct lock *lock)
 			rival_watch(rival_of(place));
 	}
 	delay_resume(lock);
-	handoffs_settle(lock);
+	if (lock->handoffs.held != NULL)
+		handoffs_settle(lock);
 	if (session_needs_list(lock))
 		lock_list(lock);
 	numbers_resume(lock);
