@@ -297,6 +297,19 @@ static void limit_waiting(const struct loop *loop)
 	warden_hurry((int)patience_ms);
 }
 
+/* Pings the watchdog, here and nowhere else: a loop that is stuck must not be reported as running.
+ * What has been granted just now needs shorter limits. */
+static void limit(struct loop *loop, int64_t now_ms)
+{
+	int64_t timeout_ms = loop->filesystem->shards.timeout_ms;
+
+	if (loop->timeout_ms == timeout_ms && now_ms < loop->watchdog.ping_ms)
+		return;
+	loop->timeout_ms = timeout_ms;
+	limit_waiting(loop);
+	watchdog_advance(&loop->watchdog, timeout_ms, now_ms);
+}
+
 /* For what is due next, by the time at which this turn began. */
 static void set_alarm(struct loop *loop, int64_t now_ms)
 {
@@ -378,7 +391,8 @@ int loop_run(struct loop *loop)
 		shards_advance(&filesystem->shards, now_ms);
 		serving_advance(filesystem, now_ms);
 		notifier_advance(filesystem->notifier, now_ms);
-		keeping_advance(loop->keeping, now_ms);
+		if (keeping_deadline(loop->keeping) != INT64_MAX)
+			keeping_advance(loop->keeping, now_ms);
 		for (int i = 0; i < count && !loop->ended; i++) {
 			dispatch(loop, events[i].data.fd, &buffer);
 			serving_go_on(filesystem);
@@ -387,13 +401,8 @@ int loop_run(struct loop *loop)
 		serving_go_on(filesystem);
 		serving_ask(filesystem);
 		takeover_commit(filesystem, 0);
-		/* What has been granted just now needs shorter limits. The watchdog is pinged here
-		 * and nowhere else: a loop that is stuck must not be reported as running. */
-		bool stirred = shards_conclude(&filesystem->shards);
-		if (stirred)
-			limit_waiting(loop);
-		if (stirred || loop->watchdog.ping_ms <= now_ms)
-			watchdog_advance(&loop->watchdog, filesystem->shards.timeout_ms, now_ms);
+		shards_conclude(&filesystem->shards);
+		limit(loop, now_ms);
 		loop->has_lines = log_go_on();
 		if (has_to_stop(loop))
 			stop(loop);

@@ -218,26 +218,6 @@ void shard_tell_guard(const struct shard *shard)
 				 fencing_ms(timeout_ms));
 }
 
-void shards_tell_guard(const struct shards *shards)
-{
-	for (size_t i = 0; i < shards->count; i++)
-		shard_tell_guard(&shards->list[i]);
-}
-
-int64_t shards_lease_left(const struct shards *shards, int64_t now_ms)
-{
-	int64_t least_ms = INT64_MAX;
-
-	for (size_t i = 0; i < shards->count; i++) {
-		int64_t timeout_ms;
-		int64_t end_ms = engine_held_lease(shards->list[i].engine, &timeout_ms);
-		int64_t left_ms = end_ms > now_ms ? end_ms - now_ms : 0;
-		if (end_ms != INT64_MAX && left_ms < least_ms)
-			least_ms = left_ms;
-	}
-	return least_ms;
-}
-
 /* A daemon that begins to fence does not hang, even if it begins late. */
 static void announce_fencing(const struct shard *shard, int64_t now_ms)
 {
@@ -317,7 +297,7 @@ void shards_advance(struct shards *shards, int64_t now_ms)
 {
 	for (size_t i = 0; i < shards->count; i++) {
 		struct shard *shard = &shards->list[i];
-		bool due = shard->due_ms <= now_ms || engine_deadline(shard->engine) <= now_ms;
+		bool due = shards->due_ms <= now_ms || engine_deadline(shard->engine) <= now_ms;
 
 		if (due)
 			announce_fencing(shard, now_ms);
@@ -360,37 +340,31 @@ static int64_t earlier(int64_t a_ms, int64_t b_ms)
 	return a_ms < b_ms ? a_ms : b_ms;
 }
 
-/* The shard was not concluded since something has happened to it. */
-static void conclude(struct shard *shard)
+static void conclude(struct shards *shards, const struct shard *shard)
 {
-	shard->stirs = engine_stirs(shard->engine);
-	shard->due_ms = earlier(engine_deadline(shard->engine), tend_deadline(shard));
+	int64_t timeout_ms;
+	int64_t lease_ms = engine_held_lease(shard->engine, &timeout_ms);
+
+	shards->lease_ms = earlier(shards->lease_ms, lease_ms);
+	if (lease_ms != INT64_MAX)
+		shards->timeout_ms = earlier(shards->timeout_ms, timeout_ms);
+	shards->due_ms = earlier(shards->due_ms, engine_deadline(shard->engine));
+	shards->due_ms = earlier(shards->due_ms, tend_deadline(shard));
 	if (shard->sweep_ms != INT64_MAX && can_sweep(shard))
-		shard->due_ms = earlier(shard->due_ms, shard->sweep_ms);
-	shard->lease_ms = engine_held_lease(shard->engine, &shard->timeout_ms);
+		shards->due_ms = earlier(shards->due_ms, shard->sweep_ms);
 	shard_tell_guard(shard);
 }
 
-bool shards_conclude(struct shards *shards)
+void shards_conclude(struct shards *shards)
 {
-	bool stirred = false;
+	uint64_t stirs = 0;
 
-	for (size_t i = 0; i < shards->count; i++) {
-		struct shard *shard = &shards->list[i];
-		if (shard->stirs == engine_stirs(shard->engine))
-			continue;
-		conclude(shard);
-		stirred = true;
-	}
-	if (!stirred)
-		return false;
+	for (size_t i = 0; i < shards->count; i++)
+		stirs += engine_stirs(shards->list[i].engine);
+	if (stirs == shards->stirs)
+		return;
+	shards->stirs = stirs;
 	shards->due_ms = shards->lease_ms = shards->timeout_ms = INT64_MAX;
-	for (size_t i = 0; i < shards->count; i++) {
-		const struct shard *shard = &shards->list[i];
-		shards->due_ms = earlier(shards->due_ms, shard->due_ms);
-		shards->lease_ms = earlier(shards->lease_ms, shard->lease_ms);
-		if (shard->lease_ms != INT64_MAX)
-			shards->timeout_ms = earlier(shards->timeout_ms, shard->timeout_ms);
-	}
-	return true;
+	for (size_t i = 0; i < shards->count; i++)
+		conclude(shards, &shards->list[i]);
 }

@@ -45,11 +45,7 @@ struct shard {
 	struct shard_metrics metrics;
 	struct questions proofs; /* of fsync(2) and the ioctl(2) for the token */
 	size_t fenced;		 /* how many open files are fenced */
-	uint64_t stirs;		 /* engine_stirs() when these were found: */
-	int64_t due_ms;		 /* when shards_advance() is needed, */
-	int64_t lease_ms;	 /* and engine_held_lease() */
-	int64_t timeout_ms;
-	struct view *sweep; /* the search for markers of lost holders; NULL: none runs */
+	struct view *sweep;	 /* the search for markers of lost holders; NULL: none runs */
 	int64_t sweep_ms; /* when the next search begins: clock_now_ms(); INT64_MAX: never; 0: to be
 			     set when the store is connected */
 	bool silent;	  /* a request in .dlockfs has waited for the store in vain, and no view was
@@ -64,7 +60,8 @@ struct shard {
 struct shards {
 	struct shard *list; /* in the order of the configuration's stores */
 	size_t count;
-	/* As of shards_conclude(): */
+	/* As of shards_conclude(), which has found them when engine_stirs() of all were so many: */
+	uint64_t stirs;
 	int64_t due_ms;	    /* when shards_advance() is needed; INT64_MAX: nothing is due */
 	int64_t lease_ms;   /* when the first lease ends of those by which anything is held:
 			       engine_held_lease() */
@@ -101,10 +98,9 @@ void shards_advance(struct shards *shards, int64_t now_ms);
 /* The store's descriptor is readable. */
 void shard_dispatch(struct shard *shard);
 
-/* To be called at the end of each turn of the loop: finds when shards_advance() is needed next, and
- * tells the guard of the leases. Returns false if nothing has happened to any shard since the last
- * call: then all is as it was. */
-bool shards_conclude(struct shards *shards);
+/* To be called at the end of each turn of the loop: if something has happened to a shard, finds
+ * when shards_advance() is needed next, and tells the guard. */
+void shards_conclude(struct shards *shards);
 
 /* The configuration has been read anew. */
 void shards_reload(struct shards *shards, const struct config *config);
@@ -119,10 +115,5 @@ size_t shard_number(const struct shard *shard);
  * called before a caller learns of a grant, and whenever the session was proved. Costs one write to
  * memory. */
 void shard_tell_guard(const struct shard *shard);
-void shards_tell_guard(const struct shards *shards);
-
-/* How long the lease still lasts, in milliseconds, of the store in which it ends first and in which
- * anything is held; INT64_MAX: nothing is held, or no session can end unnoticed. */
-int64_t shards_lease_left(const struct shards *shards, int64_t now_ms);
 
 #endif

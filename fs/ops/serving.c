@@ -85,8 +85,7 @@ static void tell_left_out(struct filesystem *filesystem, bool all)
 
 static void tell_lines(struct timer *timer)
 {
-	struct filesystem *filesystem =
-		(struct filesystem *)((char *)timer - offsetof(struct filesystem, lines_timer));
+	struct filesystem *filesystem = TIMER_WHOLE(timer, struct filesystem, lines_timer);
 
 	tell_left_out(filesystem, false);
 	if (user_lines_deadline(&filesystem->lines) != INT64_MAX)
@@ -95,13 +94,12 @@ static void tell_lines(struct timer *timer)
 
 static void drop_idle(struct timer *timer)
 {
-	filesystem_drop_idle(
-		(struct filesystem *)((char *)timer - offsetof(struct filesystem, idle_timer)));
+	filesystem_drop_idle(TIMER_WHOLE(timer, struct filesystem, idle_timer));
 }
 
 static void end_held(struct timer *timer)
 {
-	held_end((struct filesystem *)((char *)timer - offsetof(struct filesystem, held_timer)));
+	held_end(TIMER_WHOLE(timer, struct filesystem, held_timer));
 }
 
 int serving_init(struct filesystem *filesystem, const struct config *config,

@@ -49,7 +49,7 @@
 
 static void end_limit(struct timer *limit)
 {
-	restart_give_up((struct restart *)((char *)limit - offsetof(struct restart, limit)),
+	restart_give_up(TIMER_WHOLE(limit, struct restart, limit),
 			"it has not shown in time that it can");
 }
 
@@ -398,7 +398,10 @@ static bool is_understood_at_last(struct restart *restart, int state, int64_t li
 void restart_execute(struct restart *restart)
 {
 	int64_t now_ms = clock_now_ms();
-	int64_t most_ms = shards_lease_left(&restart->filesystem->shards, now_ms) / PARTS_OF_LEASE;
+	struct shards *shards = &restart->filesystem->shards;
+	shards_conclude(shards);
+	int64_t most_ms =
+		shards->lease_ms > now_ms ? (shards->lease_ms - now_ms) / PARTS_OF_LEASE : 0;
 	if (most_ms > FINAL_LIMIT_MS)
 		most_ms = FINAL_LIMIT_MS;
 	serving_prepare_handover(restart->filesystem);

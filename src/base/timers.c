@@ -4,8 +4,6 @@
  */
 #include "base/timers.h"
 
-#include <stddef.h>
-
 /* Makes one heap of two, each of which has no timers beside its first; NULL: an empty one. */
 static struct timer *meld(struct timer *one, struct timer *other)
 {

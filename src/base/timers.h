@@ -12,6 +12,7 @@
 #define DLOCKFS_BASE_TIMERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Zero: a timer that is not set. */
@@ -42,15 +43,18 @@ void timers_clear(struct timers *timers, struct timer *timer);
  * and free any timer; what it sets to a time that is not past `now_ms` is called, too. */
 void timers_run(struct timers *timers, int64_t now_ms);
 
+/* The struct whose member the timer is. */
+#define TIMER_WHOLE(timer, type, member) ((type *)((char *)(timer)-offsetof(type, member)))
+
 static inline bool timer_is_set(const struct timer *timer)
 {
-	return timer->before != 0;
+	return timer->before != NULL;
 }
 
 /* When timers_run() is needed; INT64_MAX: no timer is set. */
 static inline int64_t timers_due(const struct timers *timers)
 {
-	return timers->first != 0 ? timers->first->due_ms : INT64_MAX;
+	return timers->first != NULL ? timers->first->due_ms : INT64_MAX;
 }
 
 #endif
