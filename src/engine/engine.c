@@ -115,7 +115,7 @@ static int result_of_time(const struct wish *wish)
 
 static void end_test(struct timer *timer)
 {
-	struct test *test = (struct test *)((char *)timer - offsetof(struct test, timer));
+	struct test *test = TIMER_WHOLE(timer, struct test, timer);
 	struct lock *lock = test->lock;
 
 	test_expire(test);
@@ -124,7 +124,7 @@ static void end_test(struct timer *timer)
 
 static void end_wish(struct timer *timer)
 {
-	struct wish *wish = (struct wish *)((char *)timer - offsetof(struct wish, timer));
+	struct wish *wish = TIMER_WHOLE(timer, struct wish, timer);
 	struct lock *lock = wish_lock(wish);
 
 	if (!grace_expire(wish))
@@ -181,12 +181,11 @@ uint64_t engine_stirs(const struct engine *engine)
 static int64_t next_look(const struct engine *engine)
 {
 	const int64_t times_ms[] = {
-		session_silence_deadline(engine),
 		engine->retry_ms,
 		engine->searches.wanted != NULL ? engine->searches.refill_ms : INT64_MAX,
 		engine->moratorium.until_ms != INT64_MIN ? engine->moratorium.until_ms : INT64_MAX,
 	};
-	int64_t first_ms = session_lease_deadline(engine);
+	int64_t first_ms = session_deadline(engine);
 
 	if (engine->session.suspended_ms == INT64_MIN || (engine->barred && lock_may_grant(engine)))
 		return engine->now_ms;

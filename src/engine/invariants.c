@@ -255,7 +255,6 @@ static void check_look(const struct engine *engine)
 	const int64_t times_ms[] = {
 		engine_holds(engine) ? engine_lease_end(engine) : INT64_MAX,
 		engine->barred && lock_may_grant(engine) ? engine->now_ms : INT64_MAX,
-		session_silence_deadline(engine),
 		engine->searches.wanted != NULL ? engine->searches.refill_ms : INT64_MAX,
 		engine->moratorium.until_ms != INT64_MIN ? engine->moratorium.until_ms : INT64_MAX,
 		engine->retry_ms,

@@ -66,14 +66,12 @@ static void fail_read(struct file_read *read, int error)
 
 static void end_read(struct timer *timer)
 {
-	fail_read((struct file_read *)((char *)timer - offsetof(struct file_read, timer)),
-		  -ETIMEDOUT);
+	fail_read(TIMER_WHOLE(timer, struct file_read, timer), -ETIMEDOUT);
 }
 
 static void end_alteration(struct timer *timer)
 {
-	struct alteration *alteration =
-		(struct alteration *)((char *)timer - offsetof(struct alteration, timer));
+	struct alteration *alteration = TIMER_WHOLE(timer, struct alteration, timer);
 	struct lockfiles *lockfiles = alteration->lockfiles;
 
 	alteration_undo(alteration);

@@ -67,7 +67,7 @@ void lockfiles_watch(struct lockfiles *lockfiles)
 
 static void grow_up(struct timer *timer)
 {
-	struct own *file = (struct own *)((char *)timer - offsetof(struct own, timer));
+	struct own *file = TIMER_WHOLE(timer, struct own, timer);
 
 	DL_APPEND(file->lockfiles->unwatched, file);
 	file->is_unwatched = true;
