@@ -10,9 +10,9 @@
 
 #include "base/log.h"
 #include "claim/file_path.h"
-#include "engine/lock.h"
-#include "engine/outbox.h"
-#include "engine/save.h"
+#include "engine/books/lock.h"
+#include "engine/books/outbox.h"
+#include "engine/books/save.h"
 #include "engine/session.h"
 
 static bool makes(const struct alteration_step *step)
@@ -116,7 +116,7 @@ void alteration_free(struct alteration *alteration)
 		free(step->text);
 	}
 	file_ask_forget(&alteration->ask);
-	timers_clear(&lockfiles->engine->timers, &alteration->timer);
+	timers_clear(&lockfiles->engine->agenda.timers, &alteration->timer);
 	engine_unmark(lockfiles->engine, &alteration->item);
 	DL_DELETE(lockfiles->alterations, alteration);
 	lockfiles->engine->tenant.wanted--;
@@ -180,7 +180,7 @@ static void tell(struct alteration *alteration, int error)
 	news_altered(alteration->lockfiles, alteration->cookie, error);
 	alteration->asked = false;
 	alteration->cookie = NULL;
-	timers_clear(&alteration->lockfiles->engine->timers, &alteration->timer);
+	timers_clear(&alteration->lockfiles->engine->agenda.timers, &alteration->timer);
 }
 
 void alteration_decide(struct alteration *alteration)
@@ -227,7 +227,7 @@ static void undo_done(struct alteration *alteration)
 
 void alteration_undo(struct alteration *alteration)
 {
-	timers_clear(&alteration->lockfiles->engine->timers, &alteration->timer);
+	timers_clear(&alteration->lockfiles->engine->agenda.timers, &alteration->timer);
 	if (alteration->asked)
 		tell(alteration, -ETIMEDOUT);
 	alteration->former = false;

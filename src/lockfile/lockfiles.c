@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/lock.h"
-#include "engine/outbox.h"
+#include "engine/books/lock.h"
+#include "engine/books/outbox.h"
 #include "engine/session.h"
 #include "engine/settle.h"
 #include "lockfile/alteration.h"
@@ -34,10 +34,10 @@ static void set_limit(const struct lockfiles *lockfiles, struct timer *timer, in
 	struct engine *engine = lockfiles->engine;
 
 	if (limit_ms < INT64_MAX - engine->now_ms)
-		timers_set(&engine->timers, timer, engine->now_ms + limit_ms);
+		timers_set(&engine->agenda.timers, timer, engine->now_ms + limit_ms);
 	else
-		timers_clear(&engine->timers, timer);
-	engine->stirs++;
+		timers_clear(&engine->agenda.timers, timer);
+	engine->agenda.stirs++;
 }
 
 static void free_read(struct file_read *read)
@@ -45,7 +45,7 @@ static void free_read(struct file_read *read)
 	struct lockfiles *lockfiles = read->lockfiles;
 
 	file_ask_forget(&read->ask);
-	timers_clear(&lockfiles->engine->timers, &read->timer);
+	timers_clear(&lockfiles->engine->agenda.timers, &read->timer);
 	DL_DELETE(lockfiles->reads, read);
 	free(read);
 }

@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "claim/file_path.h"
-#include "engine/outbox.h"
-#include "engine/save.h"
+#include "engine/books/outbox.h"
+#include "engine/books/save.h"
 #include "lockfile/alteration.h"
 
 static size_t line_bytes(const char *text)
@@ -53,7 +53,7 @@ static void leave_watch(struct own *file)
 {
 	struct lockfiles *lockfiles = file->lockfiles;
 
-	timers_clear(&lockfiles->engine->timers, &file->timer);
+	timers_clear(&lockfiles->engine->agenda.timers, &file->timer);
 	if (file->is_unwatched)
 		DL_DELETE(lockfiles->unwatched, file);
 	file->is_unwatched = false;

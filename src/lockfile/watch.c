@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/lock.h"
+#include "engine/books/lock.h"
 #include "lockfile/alteration.h"
 
 /* How old a file has to be. */
@@ -77,7 +77,7 @@ static void grow_up(struct timer *timer)
 static void watch_at(struct own *file, int64_t due_ms)
 {
 	file->timer.on_due = grow_up;
-	timers_set(&file->lockfiles->engine->timers, &file->timer, due_ms);
+	timers_set(&file->lockfiles->engine->agenda.timers, &file->timer, due_ms);
 }
 
 void own_watch_later(struct own *file)
