@@ -284,29 +284,23 @@ static void read_signals(struct loop *loop)
 	}
 }
 
-/* The loop waits for the warden for less time than the guard gives a daemon that is late to fence,
- * an 80th of the session (kernel/lease_watch.h). */
-static void limit_waiting(const struct loop *loop)
+/* Pings the watchdog, here and nowhere else: a loop that is stuck must not be reported as running.
+ * What has been granted just now needs shorter limits; and the loop waits for the warden for less
+ * time than the guard gives a daemon that is late to fence, an 80th of the session
+ * (kernel/lease_watch.h). */
+static void limit(struct loop *loop, int64_t now_ms)
 {
-	int64_t patience_ms = loop->filesystem->shards.timeout_ms / PATIENCES_IN_TIMEOUT;
+	int64_t timeout_ms = loop->filesystem->shards.timeout_ms;
+	int64_t patience_ms = timeout_ms / PATIENCES_IN_TIMEOUT;
 
+	if (loop->timeout_ms == timeout_ms && now_ms < loop->watchdog.ping_ms)
+		return;
 	if (patience_ms > WARDEN_PATIENCE_MS)
 		patience_ms = WARDEN_PATIENCE_MS;
 	if (patience_ms < WARDEN_PATIENCE_MIN_MS)
 		patience_ms = WARDEN_PATIENCE_MIN_MS;
-	warden_hurry((int)patience_ms);
-}
-
-/* Pings the watchdog, here and nowhere else: a loop that is stuck must not be reported as running.
- * What has been granted just now needs shorter limits. */
-static void limit(struct loop *loop, int64_t now_ms)
-{
-	int64_t timeout_ms = loop->filesystem->shards.timeout_ms;
-
-	if (loop->timeout_ms == timeout_ms && now_ms < loop->watchdog.ping_ms)
-		return;
 	loop->timeout_ms = timeout_ms;
-	limit_waiting(loop);
+	warden_hurry((int)patience_ms);
 	watchdog_advance(&loop->watchdog, timeout_ms, now_ms);
 }
 

@@ -268,7 +268,7 @@ static void sweep(struct shard *shard, int64_t now)
 		.on_orphans = on_orphans,
 		.on_searched = on_searched,
 	};
-	if (!can_sweep(shard))
+	if (shard->sweep_ms > now || !can_sweep(shard))
 		return;
 	if (shard->sweep_ms == 0)
 		shard->sweep_ms = now + 2 * engine_status(shard->engine).timeout_ms;
