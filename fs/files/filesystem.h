@@ -104,8 +104,8 @@ void filesystem_reload(struct filesystem *filesystem);
 /* Takes away the name of a file that is idle, and frees it. */
 void filesystem_drop_name(struct filesystem *filesystem, struct inode *inode);
 
-/* The same for all files that have been idle too long, again and again. */
-void filesystem_drop_idle(struct filesystem *filesystem);
+/* The same for all files that have been idle too long: filesystem->idle_timer. */
+void filesystem_drop_idle(struct timer *timer);
 
 /* Before the user makes a name, which takes so many shares: takes a few idle names away, if the
  * user is near its limit. Else a user who locks one name after the other would be refused until

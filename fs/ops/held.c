@@ -170,13 +170,14 @@ void held_go_on(struct filesystem *filesystem)
 		handle_woken(filesystem);
 }
 
-void held_end(struct filesystem *filesystem)
+void held_end(struct timer *timer)
 {
+	struct filesystem *filesystem = TIMER_WHOLE(timer, struct filesystem, held_timer);
 	struct waiting *first;
 
 	while ((first = filesystem->held_until) != NULL &&
 	       held_of(first)->due_ms <= filesystem->now_ms)
 		handle_again(held_of(first));
 	if (first != NULL)
-		timers_set(&filesystem->timers, &filesystem->held_timer, held_of(first)->due_ms);
+		timers_set(&filesystem->timers, timer, held_of(first)->due_ms);
 }

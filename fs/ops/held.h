@@ -17,6 +17,7 @@
 #include "files/waiting.h"
 
 struct filesystem;
+struct timer;
 
 extern const struct waiting_kind held_kind;
 
@@ -36,7 +37,7 @@ void held_wake(struct filesystem *filesystem);
 /* Handles those again that were woken, each once. */
 void held_go_on(struct filesystem *filesystem);
 
-/* Handles those again that are due, by filesystem->held_timer. */
-void held_end(struct filesystem *filesystem);
+/* Handles those again that are due: filesystem->held_timer. */
+void held_end(struct timer *timer);
 
 #endif

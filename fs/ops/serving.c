@@ -92,16 +92,6 @@ static void tell_lines(struct timer *timer)
 		timers_set(&filesystem->timers, timer, user_lines_deadline(&filesystem->lines));
 }
 
-static void drop_idle(struct timer *timer)
-{
-	filesystem_drop_idle(TIMER_WHOLE(timer, struct filesystem, idle_timer));
-}
-
-static void end_held(struct timer *timer)
-{
-	held_end(TIMER_WHOLE(timer, struct filesystem, held_timer));
-}
-
 int serving_init(struct filesystem *filesystem, const struct config *config,
 		 const struct shards *shards)
 {
@@ -109,9 +99,9 @@ int serving_init(struct filesystem *filesystem, const struct config *config,
 		.config = config,
 		.shards = *shards,
 		.inodes.last_node = FUSE_ROOT_ID - 1,
-		.idle_timer.on_due = drop_idle,
+		.idle_timer.on_due = filesystem_drop_idle,
 		.lines_timer.on_due = tell_lines,
-		.held_timer.on_due = end_held,
+		.held_timer.on_due = held_end,
 		.makers = epoll_create1(EPOLL_CLOEXEC),
 		/* From there on calling_makes_name() is safe. */
 		.calls_are_seen = kernel_is_of_5(11),
