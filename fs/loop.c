@@ -67,14 +67,14 @@ static int watch(struct loop *loop, int descriptor)
 	return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, descriptor, &event) < 0 ? -errno : 0;
 }
 
-/* The store whose events the descriptor reports; NULL: it is not a store's. */
-static struct store *find_store(const struct loop *loop, int descriptor)
+/* The shard whose store's events the descriptor reports; NULL: it is not a store's. */
+static struct shard *find_shard(const struct loop *loop, int descriptor)
 {
-	const struct filesystem *filesystem = loop->filesystem;
-	for (size_t i = 0; i < filesystem->shards.count; i++) {
-		struct store *store = filesystem->shards.list[i].store;
+	const struct shards *shards = &loop->filesystem->shards;
+	for (size_t i = 0; i < shards->count; i++) {
+		struct store *store = shards->list[i].store;
 		if (store->ops->descriptor(store) == descriptor)
-			return store;
+			return &shards->list[i];
 	}
 	return NULL;
 }
@@ -285,45 +285,36 @@ static void read_signals(struct loop *loop)
 }
 
 /* Pings the watchdog, here and nowhere else: a loop that is stuck must not be reported as running.
- */
-static void ping(struct loop *loop, int64_t now_ms)
+ * What has been granted just now needs shorter limits; and the loop waits for the warden for less
+ * time than the guard gives a daemon that is late to fence, an 80th of the session
+ * (kernel/lease_watch.h). */
+static void limit(struct loop *loop, int64_t now_ms)
 {
-	const struct filesystem *filesystem = loop->filesystem;
-	watchdog_advance(&loop->watchdog, shards_held_timeout(&filesystem->shards), now_ms);
-}
-
-/* The loop waits for the warden for less time than the guard gives a daemon that is late to fence,
- * an 80th of the session (kernel/lease_watch.h). */
-static void limit_waiting(const struct loop *loop)
-{
-	int64_t timeout_ms = shards_held_timeout(&loop->filesystem->shards);
+	int64_t timeout_ms = loop->filesystem->shards.timeout_ms;
 	int64_t patience_ms = timeout_ms / PATIENCES_IN_TIMEOUT;
 
+	if (loop->timeout_ms == timeout_ms && now_ms < loop->watchdog.ping_ms)
+		return;
 	if (patience_ms > WARDEN_PATIENCE_MS)
 		patience_ms = WARDEN_PATIENCE_MS;
 	if (patience_ms < WARDEN_PATIENCE_MIN_MS)
 		patience_ms = WARDEN_PATIENCE_MIN_MS;
+	loop->timeout_ms = timeout_ms;
 	warden_hurry((int)patience_ms);
+	watchdog_advance(&loop->watchdog, timeout_ms, now_ms);
 }
 
-static void set_alarm(struct loop *loop)
+/* For what is due next, by the time at which this turn began. */
+static void set_alarm(struct loop *loop, int64_t now_ms)
 {
-	const struct filesystem *filesystem = loop->filesystem;
-	int64_t locks_ms = shards_deadline(&filesystem->shards);
-	int64_t names_ms = serving_deadline(filesystem);
-	int64_t due_ms = locks_ms < names_ms ? locks_ms : names_ms;
-	int64_t now_ms = clock_now_ms();
-	int64_t left_ms = shards_lease_left(&filesystem->shards, now_ms);
+	const struct shards *shards = &loop->filesystem->shards;
+	const int64_t times_ms[] = {clock_look_ms(shards->lease_ms, now_ms),
+				    serving_deadline(loop->filesystem), loop->watchdog.ping_ms,
+				    keeping_deadline(loop->keeping), loop->stop_ms};
+	int64_t due_ms = shards->due_ms;
 
-	if (watchdog_deadline(&loop->watchdog) < due_ms)
-		due_ms = watchdog_deadline(&loop->watchdog);
-	if (restart_deadline(loop->restart) < due_ms)
-		due_ms = restart_deadline(loop->restart);
-	if (keeping_deadline(loop->keeping) < due_ms)
-		due_ms = keeping_deadline(loop->keeping);
-	due_ms = loop->stop_ms < due_ms ? loop->stop_ms : due_ms;
-	if (left_ms != INT64_MAX && clock_look_ms(now_ms + left_ms, now_ms) < due_ms)
-		due_ms = clock_look_ms(now_ms + left_ms, now_ms);
+	for (size_t i = 0; i < sizeof(times_ms) / sizeof(*times_ms); i++)
+		due_ms = times_ms[i] < due_ms ? times_ms[i] : due_ms;
 	alarm_set(&loop->alarm, loop->has_lines ? 0 : due_ms);
 }
 
@@ -348,10 +339,14 @@ static void mind_clock(struct loop *loop, int64_t now_ms)
 
 static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 {
-	struct store *store = find_store(loop, descriptor);
+	struct shard *shard;
 
 	if (descriptor == fuse_session_fd(loop->filesystem->session)) {
 		read_requests(loop, buffer);
+	} else if ((shard = find_shard(loop, descriptor)) != NULL) {
+		/* The lease counts from when answers are known to have come. */
+		shards_advance(&loop->filesystem->shards, clock_now_ms());
+		shard_dispatch(shard);
 	} else if (descriptor == loop->alarm.descriptor) {
 		alarm_rang(&loop->alarm);
 	} else if (descriptor == loop->signals) {
@@ -364,10 +359,6 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 		notifier_dispatch(loop->filesystem->notifier);
 	} else if (descriptor == restart_descriptor(loop->restart)) {
 		go_on_with_restart(loop);
-	} else if (store != NULL) {
-		/* The lease counts from when answers are known to have come. */
-		shards_advance(&loop->filesystem->shards, clock_now_ms());
-		store->ops->dispatch(store);
 	}
 }
 
@@ -379,7 +370,9 @@ int loop_run(struct loop *loop)
 
 	if (kept)
 		buffer.mem = state_journal_request_area(filesystem->journal);
-	set_alarm(loop); /* what was taken over may be due before anything happens */
+	shards_conclude(&filesystem->shards);
+	/* What was taken over may be due before anything happens. */
+	set_alarm(loop, clock_now_ms());
 	while (!loop->ended) {
 		struct epoll_event events[8];
 		int count = epoll_wait(loop->epoll, events, 8, -1);
@@ -392,8 +385,8 @@ int loop_run(struct loop *loop)
 		shards_advance(&filesystem->shards, now_ms);
 		serving_advance(filesystem, now_ms);
 		notifier_advance(filesystem->notifier, now_ms);
-		restart_advance(loop->restart, now_ms);
-		keeping_advance(loop->keeping, now_ms);
+		if (keeping_deadline(loop->keeping) != INT64_MAX)
+			keeping_advance(loop->keeping, now_ms);
 		for (int i = 0; i < count && !loop->ended; i++) {
 			dispatch(loop, events[i].data.fd, &buffer);
 			serving_go_on(filesystem);
@@ -402,9 +395,8 @@ int loop_run(struct loop *loop)
 		serving_go_on(filesystem);
 		serving_ask(filesystem);
 		takeover_commit(filesystem, 0);
-		shards_tell_guard(&filesystem->shards);
-		ping(loop, now_ms); /* what has been granted just now needs a shorter limit */
-		limit_waiting(loop);
+		shards_conclude(&filesystem->shards);
+		limit(loop, now_ms);
 		loop->has_lines = log_go_on();
 		if (has_to_stop(loop))
 			stop(loop);
@@ -412,7 +404,7 @@ int loop_run(struct loop *loop)
 		    ((notifier_has_ended(filesystem->notifier) && filesystem->lates == NULL) ||
 		     loop->stop_ms <= now_ms))
 			end(loop, 0);
-		set_alarm(loop);
+		set_alarm(loop, now_ms);
 	}
 	watchdog_relax(&loop->watchdog, clock_now_ms());
 	if (!kept)

@@ -29,8 +29,9 @@ struct loop {
 	bool leaving; /* once SIGUSR1 has begun a rehearsal: the daemon ends in any case */
 	bool left;    /* the next process goes on: mount and sessions are not ended */
 	bool stopping;
-	bool has_lines;	 /* of the log, which are written a few at a time (log_hold()) */
-	int64_t stop_ms; /* when the loop ends at the latest; INT64_MAX: it is not stopping */
+	bool has_lines;	    /* of the log, which are written a few at a time (log_hold()) */
+	int64_t timeout_ms; /* shards.timeout_ms, as the limits that follow from it are */
+	int64_t stop_ms;    /* when the loop ends at the latest; INT64_MAX: it is not stopping */
 	bool ended;
 	int result; /* 0 or -errno */
 };

@@ -319,7 +319,7 @@ static int serve(struct daemon *daemon, const char **what)
 	memory_lock_used();
 	filesystem->follows_links = !nosymfollow_set(daemon->mountpoint);
 	/* Before the new guard starts: the former guard leaves the restored leases to it. */
-	shards_tell_guard(&daemon->shards);
+	shards_conclude(&daemon->shards);
 	*what = "starting a process";
 	const struct notifier_mount mount = {
 		.fuse = fuse_session_fd(daemon->session),

@@ -55,8 +55,3 @@ void watchdog_relax(struct watchdog *watchdog, int64_t now_ms)
 	if (watchdog->unit_ms != INT64_MAX && watchdog->limit_ms != watchdog->unit_ms)
 		set_limit(watchdog, watchdog->unit_ms, now_ms);
 }
-
-int64_t watchdog_deadline(const struct watchdog *watchdog)
-{
-	return watchdog->ping_ms;
-}

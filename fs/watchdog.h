@@ -36,7 +36,4 @@ void watchdog_advance(struct watchdog *watchdog, int64_t timeout_ms, int64_t now
  * shorter again. */
 void watchdog_relax(struct watchdog *watchdog, int64_t now_ms);
 
-/* When watchdog_advance() is needed. */
-int64_t watchdog_deadline(const struct watchdog *watchdog);
-
 #endif

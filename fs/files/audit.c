@@ -218,11 +218,9 @@ void audit_decided(struct handle *handle, const struct audit_call *call, int res
 {
 	const struct fuse_lk_in *lock = call->lock;
 	bool is_record = call->kind == LOCK_KIND_RECORD;
+	struct audit_note note = note_caller(call->req, call->kind);
 	struct line line;
 
-	if (!audit_is_on(handle->filesystem))
-		return;
-	struct audit_note note = note_caller(call->req, call->kind);
 	if (lock != NULL)
 		note.mode = lock->lk.type == F_RDLCK ? CLAIM_SHARED : CLAIM_EXCLUSIVE;
 	note.handle = handle->number;

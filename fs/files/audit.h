@@ -28,7 +28,8 @@ struct audit_call {
 	int64_t since_us;	       /* the request, as histogram_now_us() */
 };
 
-/* The call is decided, 0 or -errno. To be called before the answer, which ends the request. */
+/* The call is decided, 0 or -errno. To be called if the audit is on, and before the answer, which
+ * ends the request. */
 void audit_decided(struct handle *handle, const struct audit_call *call, int result);
 
 /* A call for a lock was refused without being parked; likewise. */

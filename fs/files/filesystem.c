@@ -88,6 +88,7 @@ void filesystem_reload(struct filesystem *filesystem)
 {
 	struct inode *inode, *next;
 	shards_reload(&filesystem->shards, filesystem->config);
+	filesystem_drop_idle(&filesystem->idle_timer);
 	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
 		/* The attributes of files are not in the kernel's cache. */
 		if (inode_set_access(inode, filesystem->config) && inode_is_directory(inode))
@@ -102,16 +103,17 @@ void filesystem_drop_name(struct filesystem *filesystem, struct inode *inode)
 	inode_detach(filesystem, inode); /* and free it, as nobody has it open */
 }
 
-void filesystem_drop_idle(struct filesystem *filesystem)
+void filesystem_drop_idle(struct timer *timer)
 {
-	while (filesystem_idle_deadline(filesystem) <= filesystem->now_ms)
-		filesystem_drop_name(filesystem, filesystem->inodes.idle);
-}
+	struct filesystem *filesystem = TIMER_WHOLE(timer, struct filesystem, idle_timer);
+	const struct inode *inode;
 
-int64_t filesystem_idle_deadline(const struct filesystem *filesystem)
-{
-	const struct inode *inode = filesystem->inodes.idle;
-	return inode != NULL ? inode->idle_since_ms + filesystem->config->idle_ms : INT64_MAX;
+	while ((inode = filesystem->inodes.idle) != NULL &&
+	       inode->idle_since_ms + filesystem->config->idle_ms <= filesystem->now_ms)
+		filesystem_drop_name(filesystem, filesystem->inodes.idle);
+	if (inode != NULL)
+		timers_set(&filesystem->timers, timer,
+			   inode->idle_since_ms + filesystem->config->idle_ms);
 }
 
 void filesystem_make_room(struct filesystem *filesystem, uid_t uid, size_t shares)

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/timers.h"
 #include "config/config.h"
 #include "files/brief.h"
 #include "files/handle.h"
@@ -58,6 +59,10 @@ struct filesystem {
 	struct requests requests;
 	struct takeover *takeover;    /* while all this is restored */
 	int64_t now_ms;		      /* clock_now_ms() */
+	struct timers timers;	      /* of what is due by that, */
+	struct timer idle_timer;      /* as filesystem_drop_idle(), */
+	struct timer lines_timer;     /* lines about what was left out (files/user_lines.h), */
+	struct timer held_timer;      /* and held_end() */
 	bool calls_are_seen;	      /* the kernel tells which call a thread waits in */
 	bool exclusive_open_waits;    /* the kernel asks for attributes between CREATE and open(2)'s
 					 return */
@@ -99,11 +104,8 @@ void filesystem_reload(struct filesystem *filesystem);
 /* Takes away the name of a file that is idle, and frees it. */
 void filesystem_drop_name(struct filesystem *filesystem, struct inode *inode);
 
-/* The same for all files that have been idle too long, */
-void filesystem_drop_idle(struct filesystem *filesystem);
-
-/* and when that is next the case; INT64_MAX: no file is idle. */
-int64_t filesystem_idle_deadline(const struct filesystem *filesystem);
+/* The same for all files that have been idle too long: filesystem->idle_timer. */
+void filesystem_drop_idle(struct timer *timer);
 
 /* Before the user makes a name, which takes so many shares: takes a few idle names away, if the
  * user is near its limit. Else a user who locks one name after the other would be refused until

@@ -268,6 +268,8 @@ void inode_set_idle(struct filesystem *filesystem, struct inode *inode)
 	inode->idle_since_ms = filesystem->now_ms;
 	DL_APPEND2(filesystem->inodes.idle, inode, idle_prev, idle_next);
 	DL_APPEND2(inode->user->idle, inode, user_idle_prev, user_idle_next);
+	timers_advance(&filesystem->timers, &filesystem->idle_timer,
+		       inode->idle_since_ms + filesystem->config->idle_ms);
 	inode_mark(inode);
 }
 
@@ -554,4 +556,5 @@ void inode_restored_all(struct filesystem *filesystem)
 		free_if_unused(filesystem, inode);
 	}
 	DL_SORT2(filesystem->inodes.idle, compare_idle, idle_prev, idle_next);
+	timers_advance(&filesystem->timers, &filesystem->idle_timer, filesystem->now_ms);
 }

@@ -134,10 +134,11 @@ static bool read_lock(const struct parked *parked, struct fuse_lk_in *ret)
 static void tell_audit(const struct parked *parked, int result)
 {
 	struct fuse_lk_in lock;
-	bool has_lock = read_lock(parked, &lock);
 
-	if (parked->kind > PARKED_RECORD || parked->waiting.req == NULL)
+	if (parked->kind > PARKED_RECORD || parked->waiting.req == NULL ||
+	    !audit_is_on(parked->handle->filesystem))
 		return;
+	bool has_lock = read_lock(parked, &lock);
 	const struct audit_call call = {.req = parked->waiting.req,
 					.kind = lock_kinds[parked->kind],
 					.lock = has_lock ? &lock : NULL,

@@ -218,39 +218,6 @@ void shard_tell_guard(const struct shard *shard)
 				 fencing_ms(timeout_ms));
 }
 
-void shards_tell_guard(const struct shards *shards)
-{
-	for (size_t i = 0; i < shards->count; i++)
-		shard_tell_guard(&shards->list[i]);
-}
-
-int64_t shards_held_timeout(const struct shards *shards)
-{
-	int64_t first_ms = INT64_MAX;
-
-	for (size_t i = 0; i < shards->count; i++) {
-		int64_t timeout_ms;
-		int64_t end_ms = engine_held_lease(shards->list[i].engine, &timeout_ms);
-		if (end_ms != INT64_MAX && timeout_ms < first_ms)
-			first_ms = timeout_ms;
-	}
-	return first_ms;
-}
-
-int64_t shards_lease_left(const struct shards *shards, int64_t now_ms)
-{
-	int64_t least_ms = INT64_MAX;
-
-	for (size_t i = 0; i < shards->count; i++) {
-		int64_t timeout_ms;
-		int64_t end_ms = engine_held_lease(shards->list[i].engine, &timeout_ms);
-		int64_t left_ms = end_ms > now_ms ? end_ms - now_ms : 0;
-		if (end_ms != INT64_MAX && left_ms < least_ms)
-			least_ms = left_ms;
-	}
-	return least_ms;
-}
-
 /* A daemon that begins to fence does not hang, even if it begins late. */
 static void announce_fencing(const struct shard *shard, int64_t now_ms)
 {
@@ -329,18 +296,34 @@ static int64_t tend_deadline(const struct shard *shard)
 void shards_advance(struct shards *shards, int64_t now_ms)
 {
 	for (size_t i = 0; i < shards->count; i++) {
-		announce_fencing(&shards->list[i], now_ms);
-		engine_advance(shards->list[i].engine, now_ms);
-		sweep(&shards->list[i], now_ms);
-		tend(&shards->list[i], now_ms);
-		shard_tell_guard(&shards->list[i]);
+		struct shard *shard = &shards->list[i];
+		bool due = shards->due_ms <= now_ms || engine_deadline(shard->engine) <= now_ms;
+
+		if (due)
+			announce_fencing(shard, now_ms);
+		engine_advance(shard->engine, now_ms);
+		if (!due)
+			continue;
+		sweep(shard, now_ms);
+		tend(shard, now_ms);
+		shard_tell_guard(shard);
+		engine_stir(shard->engine);
 	}
+}
+
+void shard_dispatch(struct shard *shard)
+{
+	shard->store->ops->dispatch(shard->store);
+	shard_tell_guard(shard);
+	engine_stir(shard->engine);
 }
 
 void shards_reload(struct shards *shards, const struct config *config)
 {
-	for (size_t i = 0; i < shards->count; i++)
+	for (size_t i = 0; i < shards->count; i++) {
 		plan_sweep(&shards->list[i], config);
+		engine_stir(shards->list[i].engine);
+	}
 }
 
 bool shards_doubt(struct shards *shards, int64_t now_ms)
@@ -352,19 +335,36 @@ bool shards_doubt(struct shards *shards, int64_t now_ms)
 	return doubtful;
 }
 
-int64_t shards_deadline(const struct shards *shards)
+static int64_t earlier(int64_t a_ms, int64_t b_ms)
 {
-	int64_t first_ms = INT64_MAX;
+	return a_ms < b_ms ? a_ms : b_ms;
+}
 
-	for (size_t i = 0; i < shards->count; i++) {
-		int64_t deadline_ms = engine_deadline(shards->list[i].engine);
-		if (deadline_ms < first_ms)
-			first_ms = deadline_ms;
-		deadline_ms = tend_deadline(&shards->list[i]);
-		if (deadline_ms < first_ms)
-			first_ms = deadline_ms;
-		if (shards->list[i].sweep_ms < first_ms && can_sweep(&shards->list[i]))
-			first_ms = shards->list[i].sweep_ms;
-	}
-	return first_ms;
+static void conclude(struct shards *shards, const struct shard *shard)
+{
+	int64_t timeout_ms;
+	int64_t lease_ms = engine_held_lease(shard->engine, &timeout_ms);
+
+	shards->lease_ms = earlier(shards->lease_ms, lease_ms);
+	if (lease_ms != INT64_MAX)
+		shards->timeout_ms = earlier(shards->timeout_ms, timeout_ms);
+	shards->due_ms = earlier(shards->due_ms, engine_deadline(shard->engine));
+	shards->due_ms = earlier(shards->due_ms, tend_deadline(shard));
+	if (shard->sweep_ms != INT64_MAX && can_sweep(shard))
+		shards->due_ms = earlier(shards->due_ms, shard->sweep_ms);
+	shard_tell_guard(shard);
+}
+
+void shards_conclude(struct shards *shards)
+{
+	uint64_t stirs = 0;
+
+	for (size_t i = 0; i < shards->count; i++)
+		stirs += engine_stirs(shards->list[i].engine);
+	if (stirs == shards->stirs)
+		return;
+	shards->stirs = stirs;
+	shards->due_ms = shards->lease_ms = shards->timeout_ms = INT64_MAX;
+	for (size_t i = 0; i < shards->count; i++)
+		conclude(shards, &shards->list[i]);
 }

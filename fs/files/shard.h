@@ -60,6 +60,13 @@ struct shard {
 struct shards {
 	struct shard *list; /* in the order of the configuration's stores */
 	size_t count;
+	/* As of shards_conclude(), which has found them when engine_stirs() of all were so many: */
+	uint64_t stirs;
+	int64_t due_ms;	    /* when shards_advance() is needed; INT64_MAX: nothing is due */
+	int64_t lease_ms;   /* when the first lease ends of those by which anything is held:
+			       engine_held_lease() */
+	int64_t timeout_ms; /* the shortest session timeout of the stores in which anything is held;
+			       INT64_MAX: nothing is held */
 };
 
 /* What callers are told, with the shard as the context. */
@@ -85,9 +92,15 @@ void shards_end(struct shards *shards);
  * to their services instead: somebody may hold by them who was not told. */
 void shards_close(struct shards *shards);
 
-/* The time of the engines (engine_advance(), engine_deadline()). */
+/* Tells the engines the time (engine_advance()), and does what is due. */
 void shards_advance(struct shards *shards, int64_t now_ms);
-int64_t shards_deadline(const struct shards *shards);
+
+/* The store's descriptor is readable. */
+void shard_dispatch(struct shard *shard);
+
+/* To be called at the end of each turn of the loop: if something has happened to a shard, finds
+ * when shards_advance() is needed next, and tells the guard. */
+void shards_conclude(struct shards *shards);
 
 /* The configuration has been read anew. */
 void shards_reload(struct shards *shards, const struct config *config);
@@ -102,14 +115,5 @@ size_t shard_number(const struct shard *shard);
  * called before a caller learns of a grant, and whenever the session was proved. Costs one write to
  * memory. */
 void shard_tell_guard(const struct shard *shard);
-void shards_tell_guard(const struct shards *shards);
-
-/* The shortest session timeout of the stores in which anything is held; INT64_MAX: nothing is held.
- */
-int64_t shards_held_timeout(const struct shards *shards);
-
-/* How long the lease still lasts, in milliseconds, of the store in which it ends first and in which
- * anything is held; INT64_MAX: nothing is held, or no session can end unnoticed. */
-int64_t shards_lease_left(const struct shards *shards, int64_t now_ms);
 
 #endif

@@ -54,6 +54,8 @@ bool user_lines_pass(struct filesystem *filesystem, uid_t uid, enum user_lines_k
 		return true;
 	if (share->left_out[kind]++ == 0)
 		share->since_ms[kind] = filesystem->now_ms;
+	timers_advance(&filesystem->timers, &filesystem->lines_timer,
+		       share->since_ms[kind] + USER_LINES_TELL_MS);
 	return false;
 }
 

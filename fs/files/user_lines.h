@@ -52,7 +52,7 @@ bool user_lines_next(struct filesystem *filesystem, enum user_lines_kind kind, b
 /* Writes those lines about warnings and errors. */
 void user_lines_tell(struct filesystem *filesystem, bool all);
 
-/* When that is next the case; INT64_MAX: nothing was left out. */
+/* When a line is next due; INT64_MAX: nothing was left out. */
 int64_t user_lines_deadline(const struct user_lines *lines);
 
 #endif

@@ -263,12 +263,10 @@ static void send_next(struct notifier *notifier)
 
 void notifier_advance(struct notifier *notifier, int64_t now_ms)
 {
-	bool guards =
-		notifier->mount.unmounts || lease_board_deadline(notifier->board) != INT64_MAX;
-
-	if (notifier->process.socket >= 0 || notifier->stops || !guards ||
+	if (notifier->process.socket >= 0 || notifier->stops ||
 	    (notifier->started_ms != INT64_MIN &&
-	     now_ms < notifier->started_ms + START_INTERVAL_MS))
+	     now_ms < notifier->started_ms + START_INTERVAL_MS) ||
+	    (!notifier->mount.unmounts && lease_board_deadline(notifier->board) == INT64_MAX))
 		return;
 	notifier->started_ms = now_ms;
 	restart_process(notifier);

@@ -67,8 +67,13 @@ static int compare(const struct waiting *a, const struct waiting *b)
 }
 
 /* Most are due later than all others. */
-static void enter(struct waiting **list, struct waiting *waiting)
+static void enter(struct held *held)
 {
+	struct filesystem *filesystem = held->filesystem;
+	struct waiting **list = list_of(held), *waiting = &held->waiting;
+
+	if (held->due_ms != 0)
+		timers_advance(&filesystem->timers, &filesystem->held_timer, held->due_ms);
 	if (*list == NULL || compare((*list)->prev, waiting) <= 0)
 		DL_APPEND(*list, waiting);
 	else
@@ -89,7 +94,7 @@ static struct held *create(struct filesystem *filesystem, int64_t due_ms)
 	held->due_ms = due_ms;
 	held->bytes = requests->handled_bytes;
 	memcpy(held->request, requests->handled, held->bytes);
-	enter(list_of(held), &held->waiting);
+	enter(held);
 	return held;
 }
 
@@ -159,20 +164,20 @@ static void handle_woken(struct filesystem *filesystem)
 		handle_again(held_of(*list));
 }
 
-bool held_go_on(struct filesystem *filesystem)
+void held_go_on(struct filesystem *filesystem)
 {
-	bool woken = filesystem->held_ready;
-	bool due = held_deadline(filesystem) <= filesystem->now_ms;
-
-	if (woken)
+	if (filesystem->held_ready)
 		handle_woken(filesystem);
-	while (held_deadline(filesystem) <= filesystem->now_ms)
-		handle_again(held_of(filesystem->held_until));
-	return woken || due;
 }
 
-int64_t held_deadline(const struct filesystem *filesystem)
+void held_end(struct timer *timer)
 {
-	const struct waiting *first = filesystem->held_until;
-	return first != NULL ? ((const struct held *)first)->due_ms : INT64_MAX;
+	struct filesystem *filesystem = TIMER_WHOLE(timer, struct filesystem, held_timer);
+	struct waiting *first;
+
+	while ((first = filesystem->held_until) != NULL &&
+	       held_of(first)->due_ms <= filesystem->now_ms)
+		handle_again(held_of(first));
+	if (first != NULL)
+		timers_set(&filesystem->timers, timer, held_of(first)->due_ms);
 }

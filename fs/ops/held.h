@@ -18,6 +18,7 @@
 #include "files/waiting.h"
 
 struct filesystem;
+struct timer;
 
 extern const struct waiting_kind held_kind;
 
@@ -33,12 +34,10 @@ bool held_hold_counted(fuse_req_t req, bool knows_eintr, int64_t due_ms);
 /* What requests wait for may be over: held_go_on() handles all of them again. */
 void held_wake(struct filesystem *filesystem);
 
-/* Handles the requests again that were woken, or are due, each once. Returns whether there were
- * any.
- */
-bool held_go_on(struct filesystem *filesystem);
+/* Handles the requests again that were woken, each once. */
+void held_go_on(struct filesystem *filesystem);
 
-/* When the next request with a `due_ms` is due; INT64_MAX: there is none. */
-int64_t held_deadline(const struct filesystem *filesystem);
+/* Handles the requests again that are due. For filesystem->held_timer. */
+void held_end(struct timer *timer);
 
 #endif

@@ -145,8 +145,10 @@ void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int 
 	}
 	/* The lock was released, or given up for another mode that is not granted yet. */
 	if (handle->owner != NULL && !engine_owner_holds(handle->owner)) {
-		holder_leave_file(handle);
-		audit_released_file(handle);
+		if (handle->holders != NULL)
+			holder_leave_file(handle);
+		if (filesystem->audited != NULL)
+			audit_released_file(handle);
 	}
 }
 

@@ -44,8 +44,10 @@ static void ask_next(struct shard *shard)
 
 void serving_ask(struct filesystem *filesystem)
 {
-	for (size_t i = 0; i < filesystem->shards.count; i++)
-		ask_next(&filesystem->shards.list[i]);
+	for (size_t i = 0; i < filesystem->shards.count; i++) {
+		if (filesystem->shards.list[i].proofs.first != NULL)
+			ask_next(&filesystem->shards.list[i]);
+	}
 }
 
 static void prove(fuse_req_t req, struct handle *handle, enum parked_kind kind)

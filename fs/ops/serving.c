@@ -78,6 +78,22 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 		filesystem->on_ready(filesystem->context);
 }
 
+/* Of the lines that users have caused. */
+static void tell_left_out(struct filesystem *filesystem, bool all)
+{
+	user_lines_tell(filesystem, all);
+	audit_tell_left_out(filesystem, all);
+}
+
+static void tell_lines(struct timer *timer)
+{
+	struct filesystem *filesystem = TIMER_WHOLE(timer, struct filesystem, lines_timer);
+
+	tell_left_out(filesystem, false);
+	if (user_lines_deadline(&filesystem->lines) != INT64_MAX)
+		timers_set(&filesystem->timers, timer, user_lines_deadline(&filesystem->lines));
+}
+
 int serving_init(struct filesystem *filesystem, const struct config *config,
 		 const struct shards *shards)
 {
@@ -85,6 +101,9 @@ int serving_init(struct filesystem *filesystem, const struct config *config,
 		.config = config,
 		.shards = *shards,
 		.inodes.last_node = FUSE_ROOT_ID - 1,
+		.idle_timer.on_due = filesystem_drop_idle,
+		.lines_timer.on_due = tell_lines,
+		.held_timer.on_due = held_end,
 		.makers = epoll_create1(EPOLL_CLOEXEC),
 		/* From there on calling_makes_name() is safe. */
 		.calls_are_seen = kernel_is_of_5(11),
@@ -111,13 +130,6 @@ int serving_init(struct filesystem *filesystem, const struct config *config,
 	if (error != 0)
 		serving_finish(filesystem);
 	return error;
-}
-
-/* Of the lines that users have caused. */
-static void tell_left_out(struct filesystem *filesystem, bool all)
-{
-	user_lines_tell(filesystem, all);
-	audit_tell_left_out(filesystem, all);
 }
 
 void serving_prepare_handover(struct filesystem *filesystem)
@@ -176,34 +188,38 @@ void serving_finish(struct filesystem *filesystem)
 void serving_advance(struct filesystem *filesystem, int64_t now_ms)
 {
 	filesystem->now_ms = now_ms;
-	telling_advance(filesystem);
-	filesystem_drop_idle(filesystem);
-	tell_left_out(filesystem, false);
-	late_advance(filesystem);
-	waiting_advance(filesystem->status->waits, &status_waiting, now_ms);
-	waiting_advance(filesystem->steers, &steer_kind, now_ms);
+	if (telling_is_due(filesystem))
+		telling_advance(filesystem);
+	timers_run(&filesystem->timers, now_ms);
+	if (filesystem->lates != NULL)
+		late_advance(filesystem);
+	if (filesystem->status->waits != NULL)
+		waiting_advance(filesystem->status->waits, &status_waiting, now_ms);
+	if (filesystem->steers != NULL)
+		waiting_advance(filesystem->steers, &steer_kind, now_ms);
 }
 
 void serving_go_on(struct filesystem *filesystem)
 {
-	do {
+	while (filesystem->askings_ready || filesystem->held_ready) {
 		asking_go_on(filesystem);
-	} while (held_go_on(filesystem));
+		held_go_on(filesystem);
+	}
 }
 
 int64_t serving_deadline(const struct filesystem *filesystem)
 {
-	int64_t deadlines_ms[] = {filesystem_idle_deadline(filesystem),
-				  waiting_deadline(filesystem->status->waits, &status_waiting),
-				  waiting_deadline(filesystem->steers, &steer_kind),
-				  user_lines_deadline(&filesystem->lines),
-				  late_deadline(filesystem),
-				  held_deadline(filesystem)};
-	int64_t first_ms = telling_is_due(filesystem) ? filesystem->now_ms : INT64_MAX;
-	for (size_t i = 0; i < sizeof(deadlines_ms) / sizeof(*deadlines_ms); i++) {
-		if (deadlines_ms[i] < first_ms)
-			first_ms = deadlines_ms[i];
-	}
+	const struct waiting *waits = filesystem->status->waits, *steers = filesystem->steers;
+	const int64_t times_ms[] = {
+		telling_is_due(filesystem) ? filesystem->now_ms : INT64_MAX,
+		filesystem->lates != NULL ? late_deadline(filesystem) : INT64_MAX,
+		waits != NULL ? waiting_deadline(waits, &status_waiting) : INT64_MAX,
+		steers != NULL ? waiting_deadline(steers, &steer_kind) : INT64_MAX,
+	};
+	int64_t first_ms = timers_due(&filesystem->timers);
+
+	for (size_t i = 0; i < sizeof(times_ms) / sizeof(*times_ms); i++)
+		first_ms = times_ms[i] < first_ms ? times_ms[i] : first_ms;
 	return first_ms;
 }
 

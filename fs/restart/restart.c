@@ -47,6 +47,12 @@
 /* Where the rehearsing process finds the state: the first free descriptor there. */
 #define REHEARSAL_DESCRIPTOR 3
 
+static void end_limit(struct timer *limit)
+{
+	restart_give_up(TIMER_WHOLE(limit, struct restart, limit),
+			"it has not shown in time that it can");
+}
+
 void restart_init(struct restart *restart, char **arguments)
 {
 	char path[PATH_MAX];
@@ -57,7 +63,7 @@ void restart_init(struct restart *restart, char **arguments)
 		.child_descriptor = -1,
 		.answer = -1,
 		.complaint = -1,
-		.limit_ms = INT64_MAX,
+		.limit.on_due = end_limit,
 		.folder = getcwd(NULL, 0),
 	};
 	if (length > 0) {
@@ -97,7 +103,8 @@ static void end_rehearsal(struct restart *restart)
 		waitpid(restart->child, NULL, WNOHANG);
 	}
 	restart->child = 0;
-	restart->limit_ms = INT64_MAX;
+	if (timer_is_set(&restart->limit))
+		timers_clear(&restart->filesystem->timers, &restart->limit);
 	for (size_t i = 0; i < 3; i++) {
 		if (*descriptors[i] >= 0)
 			close(*descriptors[i]);
@@ -285,24 +292,13 @@ int restart_begin(struct restart *restart, bool leave, int64_t now_ms)
 		close(state);
 	if (!begun)
 		return -1;
-	restart->limit_ms = now_ms + REHEARSAL_LIMIT_MS;
+	timers_set(&restart->filesystem->timers, &restart->limit, now_ms + REHEARSAL_LIMIT_MS);
 	return restart->child_descriptor;
 }
 
 int restart_descriptor(const struct restart *restart)
 {
 	return restart->child_descriptor;
-}
-
-void restart_advance(struct restart *restart, int64_t now_ms)
-{
-	if (restart->limit_ms <= now_ms)
-		restart_give_up(restart, "it has not shown in time that it can");
-}
-
-int64_t restart_deadline(const struct restart *restart)
-{
-	return restart->limit_ms;
 }
 
 /* Reads the beginning of the child's output, as text. */
@@ -395,14 +391,17 @@ static bool is_understood_at_last(struct restart *restart, int state, int64_t li
 	int64_t left_ms = limit_ms - clock_now_ms();
 	if (poll(&child, 1, left_ms > 0 ? (int)left_ms : 0) == 1)
 		return restart_is_understood(restart);
-	restart_give_up(restart, "it has not shown in time that it can");
+	end_limit(&restart->limit);
 	return false;
 }
 
 void restart_execute(struct restart *restart)
 {
 	int64_t now_ms = clock_now_ms();
-	int64_t most_ms = shards_lease_left(&restart->filesystem->shards, now_ms) / PARTS_OF_LEASE;
+	struct shards *shards = &restart->filesystem->shards;
+	shards_conclude(shards);
+	int64_t most_ms =
+		shards->lease_ms > now_ms ? (shards->lease_ms - now_ms) / PARTS_OF_LEASE : 0;
 	if (most_ms > FINAL_LIMIT_MS)
 		most_ms = FINAL_LIMIT_MS;
 	serving_prepare_handover(restart->filesystem);

@@ -21,6 +21,7 @@
 #include <fuse_lowlevel.h>
 #include <sys/types.h>
 
+#include "base/timers.h"
 #include "restart/takeover.h"
 
 struct restart {
@@ -32,10 +33,10 @@ struct restart {
 	char init[256]; /* the kernel's greeting */
 	pid_t child;	/* the rehearsing process; 0: none */
 	int child_descriptor;
-	int answer;	  /* the child's stdout */
-	int complaint;	  /* the child's stderr */
-	int64_t limit_ms; /* until when the child may rehearse; INT64_MAX: for ever */
-	bool leave;	  /* this program ends in any case */
+	int answer;	    /* the child's stdout */
+	int complaint;	    /* the child's stderr */
+	struct timer limit; /* the rehearsal ends then */
+	bool leave;	    /* this program ends in any case */
 };
 
 /* Notes from where the program was started. To be called before the folder changes. An error is
@@ -55,10 +56,10 @@ void restart_finish(struct restart *restart);
 /* A request has come; the first one is the greeting (FUSE_INIT). */
 void restart_note_request(struct restart *restart, const struct fuse_buf *request);
 
-/* Begins a rehearsal. With `leave` this program is going to end, and the service manager would
- * start the other program (keeping.h). Returns a descriptor, owned by the struct, that becomes
- * readable when the rehearsal has ended; or -1, if a rehearsal runs already, or for a reason that
- * is logged. */
+/* Begins a rehearsal, which is ended if it takes too long. With `leave` this program is going to
+ * end, and the service manager would start the other program (keeping.h). Returns a descriptor,
+ * owned by the struct, that becomes readable when the rehearsal has ended; or -1, if a rehearsal
+ * runs already, or for a reason that is logged. */
 int restart_begin(struct restart *restart, bool leave, int64_t now_ms);
 
 /* The descriptor that restart_begin() has returned; -1: no rehearsal runs. */
@@ -67,11 +68,6 @@ int restart_descriptor(const struct restart *restart);
 /* The rehearsal has ended. Returns whether the other program understood the state; if not, the
  * reason is logged. */
 bool restart_is_understood(struct restart *restart);
-
-/* Ends a rehearsal that takes too long. To be called at the time of restart_deadline(); INT64_MAX:
- * no rehearsal runs. */
-void restart_advance(struct restart *restart, int64_t now_ms);
-int64_t restart_deadline(const struct restart *restart);
 
 /* Ends the rehearsal, if there is one, and logs why this program goes on, or ends. */
 void restart_give_up(struct restart *restart, const char *why);

@@ -4,91 +4,90 @@
  */
 #include "base/timers.h"
 
-#include <assert.h>
-#include <errno.h>
-#include <stdlib.h>
-
-int timers_reserve(struct timers *timers, size_t count)
+/* Makes one heap of two, each of which has no timers beside its first; NULL: an empty one. */
+static struct timer *meld(struct timer *one, struct timer *other)
 {
-	if (count <= timers->capacity)
-		return 0;
-	size_t capacity = count < 64 ? 64 : count * 2;
-	struct timer **heap = realloc(timers->heap, capacity * sizeof(*heap));
-	if (heap == NULL)
-		return -ENOMEM;
-	timers->heap = heap;
-	timers->capacity = capacity;
-	return 0;
+	if (one == NULL || other == NULL)
+		return one != NULL ? one : other;
+	if (other->due_ms < one->due_ms)
+		return meld(other, one);
+	other->before = one;
+	other->next = one->child;
+	if (other->next != NULL)
+		other->next->before = other;
+	one->child = other;
+	return one;
 }
 
-void timers_finish(struct timers *timers)
+/* Makes one heap of those that stand beside each other: in pairs first, then of all pairs. */
+static struct timer *meld_all(struct timer *timer)
 {
-	free(timers->heap);
-	*timers = (struct timers){0};
-}
+	struct timer *pairs = NULL, *all = NULL;
 
-static void put(struct timers *timers, size_t place, struct timer *timer)
-{
-	timers->heap[place - 1] = timer;
-	timer->place = place;
-}
-
-static void move_up(struct timers *timers, struct timer *timer)
-{
-	size_t place = timer->place;
-	while (place > 1 && timers->heap[place / 2 - 1]->due_ms > timer->due_ms) {
-		put(timers, place, timers->heap[place / 2 - 1]);
-		place /= 2;
+	while (timer != NULL) {
+		struct timer *other = timer->next;
+		struct timer *rest = other != NULL ? other->next : NULL;
+		struct timer *pair = meld(timer, other);
+		pair->next = pairs;
+		pairs = pair;
+		timer = rest;
 	}
-	put(timers, place, timer);
+	while (pairs != NULL) {
+		struct timer *rest = pairs->next;
+		all = meld(all, pairs);
+		pairs = rest;
+	}
+	return all;
 }
 
-static void move_down(struct timers *timers, struct timer *timer)
+static void set_first(struct timers *timers, struct timer *timer)
 {
-	size_t place = timer->place;
-	for (;;) {
-		size_t child = place * 2;
-		if (child > timers->count)
-			break;
-		if (child < timers->count &&
-		    timers->heap[child]->due_ms < timers->heap[child - 1]->due_ms)
-			child++;
-		if (timers->heap[child - 1]->due_ms >= timer->due_ms)
-			break;
-		put(timers, place, timers->heap[child - 1]);
-		place = child;
-	}
-	put(timers, place, timer);
-}
-
-void timers_set(struct timers *timers, struct timer *timer, int64_t due_ms)
-{
-	if (timer->place == 0) {
-		assert(timers->count < timers->capacity);
-		timers->count++;
-		put(timers, timers->count, timer);
-	}
-	timer->due_ms = due_ms;
-	move_up(timers, timer);
-	move_down(timers, timer);
+	timers->first = timer;
+	if (timer == NULL)
+		return;
+	timer->before = timer;
+	timer->next = NULL;
 }
 
 void timers_clear(struct timers *timers, struct timer *timer)
 {
-	size_t place = timer->place;
-	if (place == 0)
+	struct timer *below = meld_all(timer->child);
+
+	if (!timer_is_set(timer))
 		return;
-	struct timer *last = timers->heap[timers->count - 1];
-	timers->count--;
-	timer->place = 0;
-	if (last == timer)
-		return;
-	put(timers, place, last);
-	move_up(timers, last);
-	move_down(timers, last);
+	if (timers->first == timer) {
+		set_first(timers, below);
+	} else {
+		if (timer->before->child == timer)
+			timer->before->child = timer->next;
+		else
+			timer->before->next = timer->next;
+		if (timer->next != NULL)
+			timer->next->before = timer->before;
+		set_first(timers, meld(timers->first, below));
+	}
+	timer->child = timer->next = timer->before = NULL;
 }
 
-struct timer *timers_first(const struct timers *timers)
+void timers_set(struct timers *timers, struct timer *timer, int64_t due_ms)
 {
-	return timers->count > 0 ? timers->heap[0] : NULL;
+	timers_clear(timers, timer);
+	timer->due_ms = due_ms;
+	set_first(timers, meld(timers->first, timer));
+}
+
+void timers_advance(struct timers *timers, struct timer *timer, int64_t due_ms)
+{
+	if (!timer_is_set(timer) || due_ms < timer->due_ms)
+		timers_set(timers, timer, due_ms);
+}
+
+void timers_run(struct timers *timers, int64_t now_ms)
+{
+	struct timer *timer;
+
+	while ((timer = timers->first) != NULL && timer->due_ms <= now_ms) {
+		timers_clear(timers, timer);
+		timer->on_due(timer);
+	}
 }

@@ -100,7 +100,8 @@ void decide_grant(struct claim *claim)
 
 	if (!claim->place.parts.record) {
 		handoff_give(claim, wish);
-		handoff_go_on(claim);
+		if (claim->place.lock->handoffs.held != NULL)
+			handoff_go_on(claim);
 		return;
 	}
 	wish_end(wish);

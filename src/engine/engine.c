@@ -33,29 +33,6 @@
 
 enum { PLACING_MAX = 500 };
 
-struct engine *engine_create(const struct engine_events *events, void *context,
-			     uint64_t session_seed)
-{
-	struct engine *engine = calloc(1, sizeof(*engine));
-	if (engine == NULL)
-		return NULL;
-	engine->events = events;
-	engine->context = context;
-	engine->session.state = STORE_SUSPENDED;
-	engine->issued.session = session_seed;
-	engine->session.doubt_ms = INT64_MIN;
-	engine->moratorium.until_ms = INT64_MIN;
-	engine->session.silence.nudged_ms = INT64_MIN;
-	engine->session.silence.nudge_ms = INT64_MAX;
-	engine->session.beat_round = 1;
-	engine->retry_ms = INT64_MAX;
-	engine->limits.placing = PLACING_MAX;
-	engine->limits.proofs = STORE_PROOFS_MAX;
-	engine->abilities = STORE_HAS_ALL;
-	engine->tenant.kind = &tenant_none;
-	return engine;
-}
-
 void engine_set_placing_max(struct engine *engine, size_t claims)
 {
 	engine->limits.placing = claims;
@@ -114,8 +91,6 @@ void engine_destroy(struct engine *engine)
 	engine->tenant.kind->destroy(engine->tenant.context);
 	engine_unmark(engine, &engine->item);
 	free(engine->decisions.list);
-	timers_finish(&engine->timers);
-	timers_finish(&engine->tests.timers);
 	free(engine);
 }
 
@@ -138,24 +113,49 @@ static int result_of_time(const struct wish *wish)
 										      : -ENOLCK;
 }
 
-/* The timers of tests that are due. */
-static void end_tests(struct engine *engine)
+static void end_test(struct timer *timer)
 {
-	struct timer *timer;
-	while ((timer = timers_first(&engine->tests.timers)) != NULL &&
-	       timer->due_ms <= engine->now_ms) {
-		struct test *test = (struct test *)((char *)timer - offsetof(struct test, timer));
-		struct lock *lock = test->lock;
-		test_expire(test);
-		settle_lock(lock);
-	}
+	struct test *test = TIMER_WHOLE(timer, struct test, timer);
+	struct lock *lock = test->lock;
+
+	test_expire(test);
+	settle_lock(lock);
 }
 
-/* The timer of a wish is due. */
-static void end_time(struct wish *wish)
+static void end_wish(struct timer *timer)
 {
+	struct wish *wish = TIMER_WHOLE(timer, struct wish, timer);
+	struct lock *lock = wish_lock(wish);
+
 	if (!grace_expire(wish))
 		decide_refuse_wish(wish, result_of_time(wish));
+	settle_lock(lock);
+}
+
+struct engine *engine_create(const struct engine_events *events, void *context,
+			     uint64_t session_seed)
+{
+	struct engine *engine = calloc(1, sizeof(*engine));
+	if (engine == NULL)
+		return NULL;
+	engine->events = events;
+	engine->context = context;
+	engine->session.state = STORE_SUSPENDED;
+	engine->issued.session = session_seed;
+	engine->session.doubt_ms = INT64_MIN;
+	engine->moratorium.until_ms = INT64_MIN;
+	engine->session.silence.nudged_ms = INT64_MIN;
+	engine->session.silence.nudge_ms = INT64_MAX;
+	engine->session.beat_round = 1;
+	engine->retry_ms = INT64_MAX;
+	engine->limits.placing = PLACING_MAX;
+	engine->limits.proofs = STORE_PROOFS_MAX;
+	engine->abilities = STORE_HAS_ALL;
+	engine->tenant.kind = &tenant_none;
+	engine->agenda.end_wish = end_wish;
+	engine->agenda.end_test = end_test;
+	engine->agenda.stirs = 1;
+	return engine;
 }
 
 /* Whoever holds is told before the log is written, which may take its time. */
@@ -167,23 +167,55 @@ static void give_up_session(struct engine *engine)
 	log_resume();
 }
 
+void engine_stir(struct engine *engine)
+{
+	engine->agenda.stirs++;
+}
+
+uint64_t engine_stirs(const struct engine *engine)
+{
+	return engine->agenda.stirs;
+}
+
+/* When the engine is to be looked at next, but for its timers. */
+static int64_t next_look(const struct engine *engine)
+{
+	const int64_t times_ms[] = {
+		engine->retry_ms,
+		engine->searches.wanted != NULL ? engine->searches.refill_ms : INT64_MAX,
+		engine->moratorium.until_ms != INT64_MIN ? engine->moratorium.until_ms : INT64_MAX,
+	};
+	int64_t first_ms = session_deadline(engine);
+
+	if (engine->session.suspended_ms == INT64_MIN ||
+	    (engine->grants.barred && lock_may_grant(engine)))
+		return engine->now_ms;
+	for (size_t i = 0; i < sizeof(times_ms) / sizeof(*times_ms); i++)
+		first_ms = times_ms[i] < first_ms ? times_ms[i] : first_ms;
+	return first_ms;
+}
+
+int64_t engine_deadline(struct engine *engine)
+{
+	int64_t timer_ms = timers_due(&engine->agenda.timers);
+
+	if (engine->agenda.looked_at != engine->agenda.stirs)
+		engine->agenda.look_ms = next_look(engine);
+	engine->agenda.looked_at = engine->agenda.stirs;
+	return engine->agenda.look_ms < timer_ms ? engine->agenda.look_ms : timer_ms;
+}
+
 void engine_advance(struct engine *engine, int64_t now_ms)
 {
-	struct timer *timer;
 	engine->now_ms = now_ms;
+	if (engine_deadline(engine) > now_ms)
+		return;
 	if (engine->session.suspended_ms == INT64_MIN)
 		session_begin_silence(engine);
 	if (session_lease_is_over(engine))
 		give_up_session(engine);
 	moratorium_end(engine);
-	while ((timer = timers_first(&engine->timers)) != NULL && timer->due_ms <= now_ms) {
-		struct wish *wish = (struct wish *)((char *)timer - offsetof(struct wish, timer));
-		struct lock *lock = wish_lock(wish);
-		end_time(wish);
-		settle_lock(lock);
-	}
-	end_tests(engine);
-	engine->tenant.kind->end_time(engine->tenant.context);
+	timers_run(&engine->agenda.timers, now_ms);
 	if (engine->retry_ms <= now_ms) {
 		retry(engine);
 		settle_changed(engine);
@@ -192,32 +224,6 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 	session_touch(engine);
 	session_mind_silence(engine);
 	settle_changed(engine);
-}
-
-int64_t engine_deadline(const struct engine *engine)
-{
-	const struct timer *timer = timers_first(&engine->timers);
-	const struct timer *test = timers_first(&engine->tests.timers);
-	int64_t deadline_ms = session_lease_deadline(engine);
-	int64_t silence_ms = session_silence_deadline(engine);
-	if (engine->grants.barred && lock_may_grant(engine))
-		return engine->now_ms;
-	if (silence_ms < deadline_ms)
-		deadline_ms = silence_ms;
-	if (engine->retry_ms < deadline_ms)
-		deadline_ms = engine->retry_ms;
-	if (timer != NULL && timer->due_ms < deadline_ms)
-		deadline_ms = timer->due_ms;
-	if (test != NULL && test->due_ms < deadline_ms)
-		deadline_ms = test->due_ms;
-	int64_t seeking_ms = seek_deadline(engine);
-	if (seeking_ms < deadline_ms)
-		deadline_ms = seeking_ms;
-	int64_t moratorium_ms = moratorium_deadline(engine);
-	if (moratorium_ms < deadline_ms)
-		deadline_ms = moratorium_ms;
-	int64_t tenant_ms = engine->tenant.kind->deadline(engine->tenant.context);
-	return tenant_ms < deadline_ms ? tenant_ms : deadline_ms;
 }
 
 struct owner *engine_owner_open(struct engine *engine, const char *path,
@@ -326,7 +332,8 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 		*ret_wish = wish;
 		if (wish != NULL) {
 			claim_ask(wish, waits, cookie);
-			handoff_go_on(wish->claim);
+			if (wish->claim->handoff != NULL || owner->lock->handoffs.held != NULL)
+				handoff_go_on(wish->claim);
 		}
 	}
 	settle_changed(engine);

@@ -144,11 +144,20 @@ int engine_clear(struct engine *engine, const char *path, const struct lock_poli
 bool engine_doubt(struct engine *engine, int64_t now_ms);
 
 /* Tells the time and does what is due. To be called before the other functions each time the loop
- * wakes, and by the time of engine_deadline(). */
+ * wakes, and by the time of engine_deadline(). O(1) if nothing is due. */
 void engine_advance(struct engine *engine, int64_t now_ms);
 
-/* When engine_advance() is needed at the latest; INT64_MAX if nothing is due. */
-int64_t engine_deadline(const struct engine *engine);
+/* When engine_advance() is needed at the latest; INT64_MAX if nothing is due. Found anew if the
+ * engine was called since, or has heard of the store; else O(1). */
+int64_t engine_deadline(struct engine *engine);
+
+/* The store may know more of the lease, as after each of its dispatch(), though it has told the
+ * engine nothing. */
+void engine_stir(struct engine *engine);
+
+/* How often the engine was called, or has heard of the store: while the number stays, neither
+ * engine_deadline() nor engine_held_lease() changes. */
+uint64_t engine_stirs(const struct engine *engine);
 
 /* An open file of the lock at `path` (copied). Returns NULL when out of memory. */
 struct owner *engine_owner_open(struct engine *engine, const char *path,

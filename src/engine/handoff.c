@@ -155,7 +155,7 @@ static void keep(struct claim *claim, int64_t keep_ms)
 {
 	struct lock *lock = claim->place.lock;
 
-	if (claim->wishes->timer.place == 0)
+	if (!timer_is_set(&claim->wishes->timer))
 		wish_set_timer(claim->wishes, lock->engine->now_ms + keep_ms);
 	claim->handoff->contended = false;
 	claim_mark(claim);

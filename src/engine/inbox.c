@@ -73,13 +73,10 @@ static void place_next(struct lock *lock)
 	}
 }
 
-/* The answer that the queue was noted from is dealt with: places what was held back, if nothing is
- * any more. */
-static void place_held_back(struct lock *lock, bool were_worn)
+/* Nothing is held back any more. */
+static void place_held_back(struct lock *lock)
 {
 	struct claim *claim, *next;
-	if (lock->numbers.worn || !were_worn)
-		return;
 	CLAIMS_FOREACH_SAFE (lock->unplaced, claim, next) {
 		claim_place(claim);
 	}
@@ -87,11 +84,8 @@ static void place_held_back(struct lock *lock, bool were_worn)
 
 /* With the claim's place() an attention was asked for, which begins if there is a list; unless it
  * has ended. */
-static void note_attention(struct claim *claim, bool is_listed)
+static void note_attention(struct lock *lock, bool is_listed)
 {
-	struct lock *lock = claim->place.lock;
-	if (lock->attention.claim != claim)
-		return;
 	lock->attention.claim = NULL;
 	lock->attention.expected = lock->attention.unchanged = is_listed;
 }
@@ -105,7 +99,8 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	bool were_worn = lock->numbers.worn;
 
 	lock->placing.with_list -= claim->sent;
-	note_attention(claim, error == 0 && entries != NULL);
+	if (lock->attention.claim == claim)
+		note_attention(lock, error == 0 && entries != NULL);
 	if (error != 0) {
 		place_failed(claim, error);
 	} else {
@@ -130,12 +125,15 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 		} else if (!adjacent) {
 			lock_list(lock);
 		}
-		handoffs_settle(lock);
+		if (lock->handoffs.held != NULL)
+			handoffs_settle(lock);
 	}
 	lock->placing
 		.count--; /* not before: who asks meanwhile comes behind those that had to wait */
-	place_next(lock);
-	place_held_back(lock, were_worn);
+	if (lock->unplaced != NULL)
+		place_next(lock);
+	if (were_worn && !lock->numbers.worn)
+		place_held_back(lock);
 	settle_lock(lock);
 }
 
@@ -208,13 +206,15 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 			resolve_uncertain(lock);
 		}
 		refresh(lock);
-		place_held_back(lock, were_worn);
+		if (were_worn && !lock->numbers.worn)
+			place_held_back(lock);
 		if (lock->numbers.worn)
 			refuse_held_back(lock, entries, count);
 		if (lock->doubts.missing)
 			session_hurry_beat(engine); /* there may be more of them */
 		lock->doubts.missing = false;
-		handoffs_settle(lock);
+		if (lock->handoffs.held != NULL)
+			handoffs_settle(lock);
 		if (session_needs_list(lock))
 			lock_list(lock);
 	}
@@ -519,6 +519,7 @@ static void on_moratorium(void *context, enum store_moratorium why, int64_t unti
 
 static void on_renewed(void *context)
 {
+	engine_stir(context);
 	engine_mark(context);
 }
 

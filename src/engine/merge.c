@@ -339,11 +339,13 @@ void merge_queue(struct lock *lock, const struct store_entry *entries, size_t co
 	if (merge.complete && lock->in_queue.foreign_records == 0)
 		end_care(lock);
 	withdraw_abandoned(lock);
-	numbers_read_names(lock);
+	if (lock->numbers.worn)
+		numbers_read_names(lock);
 	lock->doubts.unseen = false;
 	if (!merge.complete)
 		lock->listing.wanted = lock_list_anew(lock); /* nothing is granted before */
 	lock->in_queue.own--;
 	queue_release(lock);
-	account_for_gone(lock, merge.gone);
+	if (merge.gone != NULL)
+		account_for_gone(lock, merge.gone);
 }

@@ -232,6 +232,7 @@ bool engine_doubt(struct engine *engine, int64_t now_ms)
 	outbox_doubt_lease(engine, now_ms);
 	engine->session.doubts++;
 	engine->session.doubt_ms = now_ms;
+	engine->agenda.stirs++;
 	engine_mark(engine);
 	return outbox_lease(engine).doubtful;
 }
@@ -294,12 +295,6 @@ static int64_t silent_too_long(const struct engine *engine)
 	return soon_ms < nudge_ms ? soon_ms : nudge_ms;
 }
 
-int64_t session_silence_deadline(const struct engine *engine)
-{
-	return engine->session.silence.nudge_ms != INT64_MAX ? engine->session.silence.nudge_ms
-							     : silent_too_long(engine);
-}
-
 void session_mind_silence(struct engine *engine)
 {
 	if (silent_too_long(engine) > engine->now_ms) {
@@ -318,7 +313,7 @@ void session_mind_silence(struct engine *engine)
 /* Whether anybody counts on the store. */
 static bool is_in_use(const struct engine *engine)
 {
-	return engine->count.claims > 0 || engine->tests.count > 0 || engine->tenant.held > 0 ||
+	return engine->count.claims > 0 || engine->count.tests > 0 || engine->tenant.held > 0 ||
 	       engine->tenant.wanted > 0;
 }
 
@@ -378,18 +373,20 @@ void session_beaten(struct engine *engine, int error, const char *missing)
 	}
 }
 
-int64_t session_lease_deadline(const struct engine *engine)
+int64_t session_deadline(const struct engine *engine)
 {
-	int64_t deadline_ms = books_hold(engine) ? engine_lease_end(engine) : INT64_MAX;
-	int64_t beat_ms = INT64_MAX;
-	int64_t touch_ms = INT64_MAX;
-	if (engine->session.state == STORE_CONNECTED)
-		touch_ms = outbox_lease(engine).touch_ms;
-	if (needs_beat(engine))
-		beat_ms = next_beat_ms(engine);
-	if (touch_ms < beat_ms)
-		beat_ms = touch_ms;
-	return beat_ms < deadline_ms ? beat_ms : deadline_ms;
+	const struct store_lease lease = outbox_lease(engine);
+	const int64_t nudge_ms = engine->session.silence.nudge_ms;
+	const int64_t times_ms[] = {
+		books_hold(engine) ? lease.end_ms : INT64_MAX,
+		engine->session.state == STORE_CONNECTED ? lease.touch_ms : INT64_MAX,
+		needs_beat(engine) ? next_beat_ms(engine) : INT64_MAX,
+	};
+	int64_t first_ms = nudge_ms != INT64_MAX ? nudge_ms : silent_too_long(engine);
+
+	for (size_t i = 0; i < sizeof(times_ms) / sizeof(*times_ms); i++)
+		first_ms = times_ms[i] < first_ms ? times_ms[i] : first_ms;
+	return first_ms;
 }
 
 int64_t engine_lease_end(const struct engine *engine)
@@ -473,7 +470,8 @@ void session_resume_lock(struct lock *lock)
 			rival_watch(rival_of(place));
 	}
 	delay_resume(lock);
-	handoffs_settle(lock);
+	if (lock->handoffs.held != NULL)
+		handoffs_settle(lock);
 	if (session_needs_list(lock))
 		lock_list(lock);
 	numbers_resume(lock);

@@ -34,14 +34,12 @@ void session_touch(struct engine *engine);
 /* Nudges a store that does not answer, or has no connection. */
 void session_mind_silence(struct engine *engine);
 
-/* When session_mind_silence() is needed; INT64_MAX if it is not. */
-int64_t session_silence_deadline(const struct engine *engine);
-
 /* Makes the next one due at once. */
 void session_hurry_beat(struct engine *engine);
 
-/* When the lease or the next heartbeat needs engine_advance(); INT64_MAX if neither does. */
-int64_t session_lease_deadline(const struct engine *engine);
+/* When the lease, the next heartbeat or a silence needs engine_advance(); INT64_MAX if none does.
+ */
+int64_t session_deadline(const struct engine *engine);
 
 /* Whether a list would tell something that is waited for. */
 bool session_needs_list(const struct lock *lock);

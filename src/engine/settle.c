@@ -154,7 +154,8 @@ static bool is_seen(struct lock *lock)
 {
 	if (lock->doubts.unseen && lock_is_sure(lock))
 		lock->listing.wanted = lock_list_anew(lock);
-	return lock_is_sure(lock) && !lock_in_moratorium(lock) && !lock_has_ends_to_hear(lock);
+	return lock_is_sure(lock) && !lock_in_moratorium(lock) &&
+	       (lock->watched == NULL || !lock_has_ends_to_hear(lock));
 }
 
 /* Whether it is known that the claim stood when the last rival that it has waited for went: what
@@ -296,7 +297,8 @@ static bool is_queued_again(struct claim *claim)
 		claim_withdraw(claim);
 		return true;
 	}
-	if (!claim->place.requeue && !precedence_lost_anchor(claim))
+	if (!claim->place.requeue &&
+	    (!claim->place.parts.anchored || !precedence_lost_anchor(claim)))
 		return false;
 	if (!claim_requeue(claim) && claim->place.requeue)
 		lock_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
@@ -381,7 +383,8 @@ static void settle_barred(struct engine *engine)
 			if (claim->state == CLAIM_WAITING && claim->place.blocker == NULL)
 				queue_judge(claim);
 		}
-		handoffs_settle(lock);
+		if (lock->handoffs.held != NULL)
+			handoffs_settle(lock);
 	}
 	engine->tenant.kind->resume(engine->tenant.context);
 }
@@ -399,7 +402,7 @@ void settle_changed(struct engine *engine)
 			judge(claim);
 			decisions_tell(engine);
 		}
-		claim = seek_next(engine);
+		claim = engine->searches.wanted != NULL ? seek_next(engine) : NULL;
 		if (claim != NULL)
 			queue_judge(claim);
 	} while (claim != NULL);
@@ -409,8 +412,10 @@ void settle_changed(struct engine *engine)
 void settle_lock(struct lock *lock)
 {
 	settle_changed(lock->engine);
-	tests_settle(lock);
-	outbox_conclude(lock->engine);
+	if (lock->tests != NULL) {
+		tests_settle(lock);
+		outbox_conclude(lock->engine);
+	}
 	lock_free_if_unused(lock);
 }
 

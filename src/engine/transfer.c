@@ -274,7 +274,7 @@ static int restore_wish(struct restoring *restoring, struct claim *claim, struct
 	restoring->transfer->restore_details(in, wish_details(wish));
 	restore_grace(wish, in);
 	if (state_has(in, "due_ms"))
-		timers_set(&restoring->engine->timers, &wish->timer,
+		timers_set(&restoring->engine->agenda.timers, &wish->timer,
 			   state_get_number(in, "due_ms", INT64_MIN, SAVE_TIME_MAX_MS));
 	/* Last: the call knows its wish from then on, which must not fail any more. */
 	if (!state_failed(in) && state_find_flag(in, "asked"))
@@ -525,6 +525,7 @@ int engine_restore(struct engine *engine, const struct engine_transfer *transfer
 		lock_free_if_unused(lock);
 	}
 	engine->issued.owner = restoring.owner_number;
+	engine->agenda.stirs++;
 	return error;
 }
 

@@ -80,12 +80,8 @@ struct alteration *alteration_create_empty(struct lockfiles *lockfiles, size_t r
 
 	if (alteration == NULL)
 		return NULL;
-	if (timers_reserve(&lockfiles->alteration_timers, lockfiles->engine->tenant.wanted + 1) <
-	    0) {
-		free(alteration);
-		return NULL;
-	}
 	alteration->lockfiles = lockfiles;
+	alteration->timer.on_due = lockfiles->answers->timed_out;
 	alteration->serial = ++lockfiles->engine->issued.serials;
 	DL_APPEND(lockfiles->alterations, alteration);
 	lockfiles->engine->tenant.wanted++;
@@ -121,7 +117,7 @@ void alteration_free(struct alteration *alteration)
 		free(step->text);
 	}
 	ask_forget(&alteration->ask);
-	timers_clear(&lockfiles->alteration_timers, &alteration->timer);
+	timers_clear(&lockfiles->engine->agenda.timers, &alteration->timer);
 	engine_unmark(lockfiles->engine, &alteration->item);
 	DL_DELETE(lockfiles->alterations, alteration);
 	lockfiles->engine->tenant.wanted--;
@@ -185,7 +181,7 @@ static void tell(struct alteration *alteration, int error)
 	news_altered(alteration->lockfiles, alteration->cookie, error);
 	alteration->asked = false;
 	alteration->cookie = NULL;
-	timers_clear(&alteration->lockfiles->alteration_timers, &alteration->timer);
+	timers_clear(&alteration->lockfiles->engine->agenda.timers, &alteration->timer);
 }
 
 void alteration_decide(struct alteration *alteration)
@@ -232,7 +228,7 @@ static void undo_done(struct alteration *alteration)
 
 void alteration_undo(struct alteration *alteration)
 {
-	timers_clear(&alteration->lockfiles->alteration_timers, &alteration->timer);
+	timers_clear(&alteration->lockfiles->engine->agenda.timers, &alteration->timer);
 	if (alteration->asked)
 		tell(alteration, -ETIMEDOUT);
 	alteration->former = false;

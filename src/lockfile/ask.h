@@ -34,8 +34,10 @@ struct ask {
 	struct store_step steps[];
 };
 
-/* The functions that the store's answers call: those of lockfiles.c. */
+/* The functions that the store's answers call, and the limit of an alteration: those of lockfiles.c.
+ */
 struct ask_answers {
+	void (*timed_out)(struct timer *timer);
 	void (*changed)(struct store_change *change, int error);
 	void (*read)(struct store_read *read, int error, const struct store_claim *claim);
 	void (*listed)(struct store_files *files, int error, const char *const *names,

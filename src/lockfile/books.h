@@ -29,27 +29,26 @@ struct lockfiles {
 	void *context;
 	const struct ask_answers *answers;
 	struct own *files;	    /* of this host */
-	struct timers watch_timers; /* see watch.c */
 	struct own *unwatched;
 	size_t watches_sent; /* watches that are not answered yet */
 	struct turn *turns;
 	struct alteration *alterations; /* those that are not decided */
-	struct timers alteration_timers;
 	bool turns_changed; /* an alteration that waited for another one may be sent */
 	struct reading *readings;
-	size_t readings_count;
-	struct timers reading_timers;
 	struct ask *asks; /* the questions under way */
 };
 
 /* Sets the timer of a call with that limit, in milliseconds; without a limit, clears it. */
-static inline void books_set_limit(const struct lockfiles *lockfiles, struct timers *timers,
-				   struct timer *timer, int64_t limit_ms)
+static inline void books_set_limit(const struct lockfiles *lockfiles, struct timer *timer,
+				   int64_t limit_ms)
 {
-	if (limit_ms < INT64_MAX - lockfiles->engine->now_ms)
-		timers_set(timers, timer, lockfiles->engine->now_ms + limit_ms);
+	struct engine *engine = lockfiles->engine;
+
+	if (limit_ms < INT64_MAX - engine->now_ms)
+		timers_set(&engine->agenda.timers, timer, engine->now_ms + limit_ms);
 	else
-		timers_clear(timers, timer);
+		timers_clear(&engine->agenda.timers, timer);
+	engine->agenda.stirs++;
 }
 
 #endif

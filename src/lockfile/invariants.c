@@ -112,9 +112,10 @@ void lockfiles_check_invariants(const void *context)
 			     "a file knows its watch");
 		require_file(file->watch != NULL || !file->watched, file->path,
 			     "what is watched has a watch");
-		require_file(
-			(file->watch != NULL) + file->is_unwatched + (file->timer.place != 0) == 1,
-			file->path, "a file is watched, or is to be");
+		require_file((file->watch != NULL) + file->is_unwatched +
+					     timer_is_set(&file->timer) ==
+				     1,
+			     file->path, "a file is watched, or is to be");
 	}
 	DL_FOREACH (lockfiles->readings, reading) {
 		require_file(reading->ask != NULL ||

@@ -62,7 +62,7 @@ int lockfiles_alter(struct lockfiles *lockfiles, const struct store_step *steps,
 	alteration->former = false;
 	alteration->asked = true;
 	alteration->cookie = cookie;
-	books_set_limit(lockfiles, &lockfiles->alteration_timers, &alteration->timer, limit_ms);
+	books_set_limit(lockfiles, &alteration->timer, limit_ms);
 	lockfile_save_mark(alteration);
 	/* What can be told at once is told later: the caller does not know of it yet. */
 	if (alteration->state == ALTERATION_BARRED || lockfiles->turns_changed)
@@ -179,44 +179,15 @@ static void resume(void *context)
 	watch_send(lockfiles);
 }
 
-/* Limits */
-
-static struct timer *first_due(const struct lockfiles *lockfiles, const struct timers *timers)
+/* The limit of an alteration has passed. */
+static void end_alteration(struct timer *timer)
 {
-	struct timer *timer = timers_first(timers);
-	return timer != NULL && timer->due_ms <= lockfiles->engine->now_ms ? timer : NULL;
-}
+	struct alteration *alteration = TIMER_WHOLE(timer, struct alteration, timer);
+	struct lockfiles *lockfiles = alteration->lockfiles;
 
-static void end_time(void *context)
-{
-	struct lockfiles *lockfiles = context;
-	struct timer *timer;
-
-	while ((timer = first_due(lockfiles, &lockfiles->alteration_timers)) != NULL)
-		alteration_undo(STATE_WHOLE(timer, struct alteration, timer));
-	while ((timer = first_due(lockfiles, &lockfiles->reading_timers)) != NULL)
-		reading_end_time(timer);
+	alteration_undo(alteration);
 	if (lockfiles->turns_changed)
 		resume(lockfiles);
-	watch_end_time(lockfiles);
-}
-
-static int64_t deadline(const void *context)
-{
-	const struct lockfiles *lockfiles = context;
-	const struct timers *const all[] = {
-		&lockfiles->alteration_timers,
-		&lockfiles->reading_timers,
-		&lockfiles->watch_timers,
-	};
-	int64_t deadline_ms = INT64_MAX;
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-		const struct timer *timer = timers_first(all[i]);
-		if (timer != NULL && timer->due_ms < deadline_ms)
-			deadline_ms = timer->due_ms;
-	}
-	return deadline_ms;
 }
 
 static void destroy(void *context)
@@ -233,9 +204,6 @@ static void destroy(void *context)
 	}
 	while (lockfiles->asks != NULL)
 		ask_free(lockfiles->asks);
-	timers_finish(&lockfiles->alteration_timers);
-	timers_finish(&lockfiles->reading_timers);
-	timers_finish(&lockfiles->watch_timers);
 	free(lockfiles);
 }
 
@@ -328,6 +296,7 @@ static void on_listed(struct store_files *files, int error, const char *const *n
 }
 
 static const struct ask_answers answers = {
+	.timed_out = end_alteration,
 	.changed = on_changed,
 	.read = on_read,
 	.listed = on_listed,
@@ -348,8 +317,6 @@ static void on_watch_ended(void *context, struct watcher *watcher, int error)
 static const struct tenant_kind kind = {
 	.lose_session = lose_session,
 	.resume = resume,
-	.end_time = end_time,
-	.deadline = deadline,
 	.watch_read = on_watch_read,
 	.watch_ended = on_watch_ended,
 	.show_names = own_show,

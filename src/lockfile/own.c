@@ -59,8 +59,6 @@ bool own_add(struct own *file)
 {
 	struct lockfiles *lockfiles = file->lockfiles;
 
-	if (timers_reserve(&lockfiles->watch_timers, HASH_COUNT(lockfiles->files) + 1) < 0)
-		return false;
 	HASH_ADD_STR(lockfiles->files, path, file);
 	if (file->hh.tbl == NULL)
 		return false;
@@ -85,7 +83,7 @@ static void detach(struct own *file)
 
 	if (file->hh.tbl != NULL)
 		own_take_out(file);
-	timers_clear(&lockfiles->watch_timers, &file->timer);
+	timers_clear(&lockfiles->engine->agenda.timers, &file->timer);
 	if (file->is_unwatched)
 		DL_DELETE(lockfiles->unwatched, file);
 	file->is_unwatched = false;

@@ -13,23 +13,35 @@
 #include "lockfile/own.h"
 #include "lockfile/watch.h"
 
+/* The reading's limit has passed. */
+static void end_time(struct timer *timer)
+{
+	struct reading *reading = TIMER_WHOLE(timer, struct reading, timer);
+	struct lockfiles *lockfiles = reading->lockfiles;
+	void *cookie = reading->cookie;
+	bool list = reading->list;
+
+	reading_free(reading);
+	if (list)
+		news_listed(lockfiles, cookie, -ETIMEDOUT, NULL, 0);
+	else
+		news_read(lockfiles, cookie, -ETIMEDOUT, NULL, false);
+}
+
 int reading_begin(struct lockfiles *lockfiles, const char *path, bool list, int64_t limit_ms,
 		  void *cookie)
 {
 	struct reading *reading = calloc(1, sizeof(*reading) + strlen(path) + 1);
 
-	if (reading == NULL ||
-	    timers_reserve(&lockfiles->reading_timers, lockfiles->readings_count + 1) < 0) {
-		free(reading);
+	if (reading == NULL)
 		return -ENOMEM;
-	}
 	reading->lockfiles = lockfiles;
+	reading->timer.on_due = end_time;
 	reading->cookie = cookie;
 	reading->list = list;
 	strcpy(reading->path, path);
 	DL_APPEND(lockfiles->readings, reading);
-	lockfiles->readings_count++;
-	books_set_limit(lockfiles, &lockfiles->reading_timers, &reading->timer, limit_ms);
+	books_set_limit(lockfiles, &reading->timer, limit_ms);
 	reading_send(reading);
 	return 0;
 }
@@ -39,9 +51,8 @@ void reading_free(struct reading *reading)
 	struct lockfiles *lockfiles = reading->lockfiles;
 
 	ask_forget(&reading->ask);
-	timers_clear(&lockfiles->reading_timers, &reading->timer);
+	timers_clear(&lockfiles->engine->agenda.timers, &reading->timer);
 	DL_DELETE(lockfiles->readings, reading);
-	lockfiles->readings_count--;
 	free(reading);
 }
 
@@ -52,20 +63,6 @@ void reading_send(struct reading *reading)
 	if (reading->ask == NULL && lockfiles->engine->session.state == STORE_CONNECTED)
 		ask_path(lockfiles, reading->list ? ASK_LIST : ASK_READ, reading, &reading->ask,
 			 reading->path);
-}
-
-void reading_end_time(struct timer *timer)
-{
-	struct reading *reading = STATE_WHOLE(timer, struct reading, timer);
-	struct lockfiles *lockfiles = reading->lockfiles;
-	void *cookie = reading->cookie;
-	bool list = reading->list;
-
-	reading_free(reading);
-	if (list)
-		news_listed(lockfiles, cookie, -ETIMEDOUT, NULL, 0);
-	else
-		news_read(lockfiles, cookie, -ETIMEDOUT, NULL, false);
 }
 
 /* Frees the question; and the reading, which was answered, unless it is to be sent again. Returns

@@ -30,7 +30,4 @@ void reading_send(struct reading *reading);
 void reading_answered(struct ask *ask, int error, const struct store_claim *claim);
 void reading_listed(struct ask *ask, int error, const char *const *names, size_t count);
 
-/* The reading's limit has passed. Frees the reading. */
-void reading_end_time(struct timer *timer);
-
 #endif

@@ -82,7 +82,7 @@ static int restore_alteration(struct lockfiles *lockfiles, struct state_reader *
 	alteration->resent = state_find_flag(in, "resent");
 	/* Without a limit nobody would undo it. */
 	if (alteration->former)
-		timers_set(&lockfiles->alteration_timers, &alteration->timer,
+		timers_set(&lockfiles->engine->agenda.timers, &alteration->timer,
 			   state_find_number(in, "due_ms", INT64_MIN, SAVE_TIME_MAX_MS));
 	error = state_failed(in) ? -EINVAL : restore_steps(alteration, in);
 	if (error == 0)

@@ -48,7 +48,7 @@ static void save_alteration(const struct state_item *item, FILE *out)
 	state_begin(out, "alteration");
 	state_flag(out, "undone", alteration->undoing);
 	state_flag(out, "resent", alteration->resent);
-	if (alteration->timer.place != 0)
+	if (timer_is_set(&alteration->timer))
 		state_number(out, "due_ms", alteration->timer.due_ms);
 	state_end(out);
 	for (size_t i = 0; i < alteration->count; i++)

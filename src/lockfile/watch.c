@@ -34,17 +34,6 @@ bool watch_knows(const struct own *file)
 		file->lockfiles->engine->now_ms - file->seen_ms < KNOWN_MS);
 }
 
-void watch_later(struct own *file)
-{
-	timers_set(&file->lockfiles->watch_timers, &file->timer,
-		   file->lockfiles->engine->now_ms + WATCH_AFTER_MS);
-}
-
-void watch_soon(struct own *file)
-{
-	timers_set(&file->lockfiles->watch_timers, &file->timer, 0);
-}
-
 void watch_send(struct lockfiles *lockfiles)
 {
 	struct own *file;
@@ -62,18 +51,29 @@ void watch_send(struct lockfiles *lockfiles)
 	}
 }
 
-void watch_end_time(struct lockfiles *lockfiles)
+static void grow_up(struct timer *timer)
 {
-	struct timer *timer;
+	struct own *file = TIMER_WHOLE(timer, struct own, timer);
 
-	while ((timer = timers_first(&lockfiles->watch_timers)) != NULL &&
-	       timer->due_ms <= lockfiles->engine->now_ms) {
-		struct own *file = STATE_WHOLE(timer, struct own, timer);
-		timers_clear(&lockfiles->watch_timers, timer);
-		DL_APPEND(lockfiles->unwatched, file);
-		file->is_unwatched = true;
-	}
-	watch_send(lockfiles);
+	DL_APPEND(file->lockfiles->unwatched, file);
+	file->is_unwatched = true;
+	watch_send(file->lockfiles);
+}
+
+static void watch_at(struct own *file, int64_t due_ms)
+{
+	file->timer.on_due = grow_up;
+	timers_set(&file->lockfiles->engine->agenda.timers, &file->timer, due_ms);
+}
+
+void watch_later(struct own *file)
+{
+	watch_at(file, file->lockfiles->engine->now_ms + WATCH_AFTER_MS);
+}
+
+void watch_soon(struct own *file)
+{
+	watch_at(file, 0);
 }
 
 /* The first answer to the watch has come. */

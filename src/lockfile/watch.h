@@ -4,7 +4,7 @@
  * once where there is a watch. Most lock files do not live for long, and are not watched: a watch
  * is one more request to the store, once.
  *
- *   young     in lockfiles->watch_timers: the file was made a moment ago, or its watch has failed
+ *   young     file->timer is set: the file was made a moment ago, or its watch has failed
  *   unwatched in lockfiles->unwatched: until there is a connection, and not too many are sent
  *   asked     file->watch: watch() of the store is called
  *   watched   file->watched: the watch has shown the file, and nothing else since
@@ -28,9 +28,8 @@ bool watch_knows(const struct own *file);
 void watch_later(struct own *file);
 void watch_soon(struct own *file);
 
-/* Sends the watches that are possible now; and before that takes the files whose time has come. */
+/* Sends the watches that are possible now. */
 void watch_send(struct lockfiles *lockfiles);
-void watch_end_time(struct lockfiles *lockfiles);
 
 /* What was read at the path of a file that was in the books when that was asked for. Takes the
  * file, if it is gone. watch_looked(): the answer to own_look(), for which an alteration may wait.

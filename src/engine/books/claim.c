@@ -308,7 +308,7 @@ void claim_place(struct claim *claim)
 	    lock->placing.count == engine->limits.placing ||
 	    engine->session.state != STORE_CONNECTED)
 		return;
-	if (numbers_hold_back(claim))
+	if ((lock->numbers.worn || lock->numbers.put_off) && numbers_hold_back(claim))
 		return;
 	claim->list_wanted = 0;
 	claim->held_back_ms = 0;

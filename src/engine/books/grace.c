@@ -54,7 +54,7 @@ void grace_begin(struct claim *claim, const struct rival *rival)
 	wish->grace = end_ms > now_ms ? GRACE_RUNS : GRACE_OVER;
 	if (wish->grace == GRACE_OVER)
 		return;
-	claim->limit_ms = wish->timer.place != 0 ? wish->timer.due_ms : INT64_MAX;
+	claim->limit_ms = timer_is_set(&wish->timer) ? wish->timer.due_ms : INT64_MAX;
 	wish_set_timer(wish, end_ms < claim->limit_ms ? end_ms : claim->limit_ms);
 }
 

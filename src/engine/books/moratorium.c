@@ -46,8 +46,3 @@ void moratorium_end(struct engine *engine)
 	if (engine->session.state == STORE_CONNECTED)
 		outbox_settle_root(engine);
 }
-
-int64_t moratorium_deadline(const struct engine *engine)
-{
-	return engine->moratorium.until_ms == INT64_MIN ? INT64_MAX : engine->moratorium.until_ms;
-}

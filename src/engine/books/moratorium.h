@@ -48,7 +48,4 @@ bool moratorium_lasts(const struct engine *engine);
 /* Ends it, if its time is over. */
 void moratorium_end(struct engine *engine);
 
-/* When moratorium_end() is needed; INT64_MAX if it is not. */
-int64_t moratorium_deadline(const struct engine *engine);
-
 #endif

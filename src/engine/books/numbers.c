@@ -72,7 +72,7 @@ bool numbers_hold_back(struct claim *claim)
 	struct lock *lock = claim->place.lock;
 	if (lock->numbers.put_off)
 		return true;
-	if (!lock->numbers.worn || owner_side_holds(claim) || is_held_back_long(claim))
+	if (owner_side_holds(claim) || is_held_back_long(claim))
 		return false;
 	if (claim->held_back_ms == 0)
 		claim->held_back_ms = lock->engine->now_ms;
@@ -129,8 +129,6 @@ void numbers_note(struct lock *lock, int64_t order)
 void numbers_read_names(const struct lock *lock)
 {
 	struct rival *rival;
-	if (!lock->numbers.worn)
-		return;
 	RIVALS_FOREACH (lock->queue.first, rival) {
 		if (rival_may_be_none(rival))
 			rival_watch(rival);
@@ -153,7 +151,7 @@ static bool may_be_none(const struct lock *lock, const struct store_entry *entry
 void numbers_note_queue(struct lock *lock, const struct store_entry *entries, size_t count)
 {
 	bool sure = true;
-	if (lock->numbers.late_order == 0)
+	if (lock->numbers.worn && lock->numbers.late_order == 0)
 		change_worn(lock, false); /* was so only until a list came: numbers_restored() */
 	lock->numbers.listed = count;
 	lock->numbers.listed_orphans = 0;

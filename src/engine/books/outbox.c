@@ -197,8 +197,9 @@ static void send(struct engine *engine, const struct outgoing *outgoing)
 
 void outbox_conclude(struct engine *engine)
 {
+	engine->agenda.stirs++;
 	decisions_tell(engine);
-	if (!is_kept(engine))
+	if (engine->outgoing != NULL && !is_kept(engine))
 		outbox_send(engine);
 }
 

@@ -128,8 +128,6 @@ bool precedence_lost_anchor(const struct claim *claim)
 {
 	const struct claim *held;
 
-	if (!claim->place.parts.anchored)
-		return false;
 	CLAIMS_FOREACH (claim->place.lock->queue.first, held) {
 		if (is_anchor(held) && owners_same_side(owner_of(held), owner_of(claim)))
 			return false;

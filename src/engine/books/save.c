@@ -166,7 +166,7 @@ static void write_wish(const struct wish *wish, FILE *out)
 	state_text(out, "kind", engine_kind_words[wish->kind]);
 	state_flag(out, "asked", wish->asked);
 	state_flag(out, "waits", wish->waits);
-	if (wish->timer.place != 0)
+	if (timer_is_set(&wish->timer))
 		state_number(out, "due_ms", wish->timer.due_ms);
 	fields_save(engine_wish_fields, wish, out);
 	if (wish->asked)

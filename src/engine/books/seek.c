@@ -54,8 +54,3 @@ struct claim *seek_next(struct engine *engine)
 	}
 	return claim;
 }
-
-int64_t seek_deadline(const struct engine *engine)
-{
-	return engine->searches.wanted != NULL ? engine->searches.refill_ms : INT64_MAX;
-}

@@ -42,7 +42,4 @@ bool seek_is_given_up(const struct engine *engine);
 /* The claim that is to look next (queue_seek()), if there is time for that; else NULL. */
 struct claim *seek_next(struct engine *engine);
 
-/* When there is time again for who is to look; INT64_MAX: nobody is. */
-int64_t seek_deadline(const struct engine *engine);
-
 #endif

@@ -199,20 +199,25 @@ struct limits {
 	size_t proofs;
 };
 
-/* Questions on their way (test.h). */
-struct tests {
-	struct timers timers;
-	size_t count; /* for which there is room in that */
-};
-
 /* How many there are. */
 struct counts {
 	size_t claims;
-	size_t wishes; /* for which there is room in timers */
+	size_t wishes;
+	size_t tests;
 	size_t holders;
 	size_t kept; /* claims: claim_is_kept() */
 	size_t waiters;
 	size_t worn; /* locks */
+};
+
+/* What is due, and when: engine_deadline(). */
+struct agenda {
+	struct timers timers;		       /* of wishes, tests and the tenant */
+	void (*end_wish)(struct timer *timer); /* what those of wishes and of tests are for */
+	void (*end_test)(struct timer *timer);
+	uint64_t stirs;	    /* how often something has happened that may change the next, */
+	uint64_t looked_at; /* and had by then: */
+	int64_t look_ms;    /* when the engine is to be looked at, but for its timers */
 };
 
 struct engine {
@@ -237,8 +242,7 @@ struct engine {
 	struct lock *locks;
 	struct decisions decisions;
 	struct claim *changed; /* the last of a ring of WAITING claims, to be judged again */
-	struct timers timers;
-	struct tests tests;
+	struct agenda agenda;
 	struct counts count;
 	struct process *processes;
 	struct searches searches;

@@ -12,11 +12,6 @@ static void do_nothing_const(const void *context)
 {
 }
 
-static int64_t never(const void *context)
-{
-	return INT64_MAX;
-}
-
 static bool show_none(void *context, uint32_t round, tenant_show *show, void *to)
 {
 	return true;
@@ -40,8 +35,6 @@ static bool has_no_word(const char *word)
 const struct tenant_kind tenant_none = {
 	.lose_session = do_nothing,
 	.resume = do_nothing,
-	.end_time = do_nothing,
-	.deadline = never,
 	.show_names = show_none,
 	.missed = miss_none,
 	.visit = visit_nothing,

@@ -37,11 +37,6 @@ struct tenant_kind {
 	 * what can be. */
 	void (*resume)(void *context);
 
-	/* Time has passed: deals with what is due. And when something is due next, INT64_MAX if
-	 * nothing is. */
-	void (*end_time)(void *context);
-	int64_t (*deadline)(const void *context);
-
 	/* The store's on_read() and on_watched() for a watcher of the tenant. */
 	void (*watch_read)(void *context, struct watcher *watcher, const char *text);
 	void (*watch_ended)(void *context, struct watcher *watcher, int error);

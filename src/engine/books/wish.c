@@ -15,12 +15,11 @@ struct wish *wish_create(struct claim *claim, struct owner *owner, enum lock_kin
 {
 	struct engine *engine = claim->place.lock->engine;
 	size_t details_bytes = engine->events->details_bytes;
-	if (timers_reserve(&engine->timers, engine->count.wishes + 1) < 0)
-		return NULL;
 	struct wish *wish = calloc(1, sizeof(*wish) + details_bytes);
 	if (wish == NULL)
 		return NULL;
 	wish->claim = claim;
+	wish->timer.on_due = engine->agenda.end_wish;
 	wish->serial = ++engine->issued.serials;
 	wish->kind = kind;
 	if (caller != NULL) {
@@ -121,21 +120,21 @@ void wish_limit(struct wish *wish)
 		return;
 	if (engine->session.state == STORE_CONNECTED)
 		wish_clear_timer(wish);
-	else if (lock->policy.wait_limit_ms != CONFIG_FOREVER && wish->timer.place == 0)
+	else if (lock->policy.wait_limit_ms != CONFIG_FOREVER && !timer_is_set(&wish->timer))
 		wish_set_timer(wish, engine->now_ms + lock->policy.wait_limit_ms);
 }
 
 void wish_set_timer(struct wish *wish, int64_t due_ms)
 {
-	timers_set(&wish_lock(wish)->engine->timers, &wish->timer, due_ms);
+	timers_set(&wish_lock(wish)->engine->agenda.timers, &wish->timer, due_ms);
 	wish_mark(wish);
 }
 
 void wish_clear_timer(struct wish *wish)
 {
-	if (wish->timer.place == 0)
+	if (!timer_is_set(&wish->timer))
 		return;
-	timers_clear(&wish_lock(wish)->engine->timers, &wish->timer);
+	timers_clear(&wish_lock(wish)->engine->agenda.timers, &wish->timer);
 	wish_mark(wish);
 }
 

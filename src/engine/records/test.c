@@ -24,9 +24,9 @@ void test_end(struct test *test)
 	struct engine *engine = lock->engine;
 
 	DL_DELETE(lock->tests, test);
-	timers_clear(&engine->tests.timers, &test->timer);
+	timers_clear(&engine->agenda.timers, &test->timer);
 	free(test);
-	engine->tests.count--;
+	engine->count.tests--;
 	engine->count.waiters--;
 	lock->in_queue.tests--;
 	lock->in_queue.own--;
@@ -144,9 +144,9 @@ static bool tell_foreign(const struct test *test, const struct rival *found,
 static void set_timer(struct test *test, int64_t due_ms)
 {
 	if (due_ms == INT64_MAX)
-		timers_clear(&test->lock->engine->tests.timers, &test->timer);
+		timers_clear(&test->lock->engine->agenda.timers, &test->timer);
 	else
-		timers_set(&test->lock->engine->tests.timers, &test->timer, due_ms);
+		timers_set(&test->lock->engine->agenda.timers, &test->timer, due_ms);
 }
 
 /* Whether the rival may have been released before the test was asked for, and the news of that be
@@ -289,11 +289,10 @@ static struct test *create(struct owner *file, uint64_t process, struct range ra
 	struct lock *lock = file->lock;
 	struct engine *engine = lock->engine;
 
-	if (timers_reserve(&engine->tests.timers, engine->tests.count + 1) < 0)
-		return NULL;
 	struct test *test = calloc(1, sizeof(*test));
 	if (test == NULL)
 		return NULL;
+	test->timer.on_due = engine->agenda.end_test;
 	test->lock = lock;
 	test->file = file;
 	test->process = process;
@@ -302,7 +301,7 @@ static struct test *create(struct owner *file, uint64_t process, struct range ra
 	test->asked_ms = engine->now_ms;
 	test->limit_ms = INT64_MAX;
 	DL_APPEND(lock->tests, test);
-	engine->tests.count++;
+	engine->count.tests++;
 	engine->count.waiters++;
 	lock->in_queue.tests++;
 	lock->in_queue.own++;

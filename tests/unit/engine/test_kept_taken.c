@@ -66,6 +66,7 @@ static void test_told_by_the_same_answer(void **state)
 	settle(world);
 	assert_waits(&file);
 	doubtful = false;
+	engine_stir(world->one.engine);
 	settle(world);
 	assert_holds(&file);
 	assert_int_equal(file.lost, 0);

@@ -45,8 +45,9 @@ static int begin(void **state)
 	log_set_level(LOG_LEVEL_ERROR);
 	fixture = (struct fixture){0};
 	assert_int_equal(config_init(&fixture.config), 0);
-	assert_int_equal(
-		serving_init(filesystem, &fixture.config, &(struct shards){&fixture.shard, 1}), 0);
+	assert_int_equal(serving_init(filesystem, &fixture.config,
+				      &(struct shards){.list = &fixture.shard, .count = 1}),
+			 0);
 	fixture.shard.filesystem = filesystem;
 	filesystem->inodes.root->keeps_files = true;
 	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, "a", S_IFREG | 0640,

@@ -79,7 +79,7 @@ static int begin(void **state)
 					    .engine = engine,
 					    .lockfiles = lockfiles,
 					    .store = &counting};
-	fixture->filesystem.shards = (struct shards){fixture->shards, 1};
+	fixture->filesystem.shards = (struct shards){.list = fixture->shards, .count = 1};
 	metrics_init(&fixture->filesystem.metrics);
 	*state = fixture;
 	return 0;

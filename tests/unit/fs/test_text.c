@@ -50,8 +50,9 @@ static int begin(void **state)
 		text[i] = (char)(i * 31 + i / 4096);
 	assert_int_equal(config_init(&fixture.config), 0);
 	set("text_limit", "1048576");
-	assert_int_equal(
-		serving_init(filesystem, &fixture.config, &(struct shards){&fixture.shard, 1}), 0);
+	assert_int_equal(serving_init(filesystem, &fixture.config,
+				      &(struct shards){.list = &fixture.shard, .count = 1}),
+			 0);
 	return state_journal_create(memfd_create("test", MFD_CLOEXEC), 4096, 0,
 				    &filesystem->journal);
 }
@@ -152,7 +153,8 @@ static struct inode *restore(struct filesystem *other)
 	struct state_reader in;
 	char why[256] = "";
 
-	assert_int_equal(serving_init(other, &fixture.config, &(struct shards){&fixture.shard, 1}),
+	assert_int_equal(serving_init(other, &fixture.config,
+				      &(struct shards){.list = &fixture.shard, .count = 1}),
 			 0);
 	state_journal_commit(filesystem->journal, 0, NULL, 0);
 	assert_int_equal(state_journal_load(state_journal_descriptor(filesystem->journal), &content,

@@ -64,7 +64,8 @@ static int begin(void **state)
 	set("user_files", "3");
 	set("user_names", "8");
 	set("user_ranges", "5");
-	return serving_init(filesystem, &fixture.config, &(struct shards){&fixture.shard, 1});
+	return serving_init(filesystem, &fixture.config,
+			    &(struct shards){.list = &fixture.shard, .count = 1});
 }
 
 static int end(void **state)

@@ -67,9 +67,6 @@ int grpc_create(const struct grpc_options *options, const struct grpc_events *ev
 	grpc->endpoints = endpoints_create(options->servers, grpc->epoll);
 	if (grpc->endpoints == NULL)
 		goto fail;
-	errno = ENOMEM;
-	if (timers_reserve(&grpc->timers, OWN_TIMERS) != 0)
-		goto fail;
 	timers_set(&grpc->timers, &grpc->wake, clock_now_ms());
 	grpc_flush(grpc);
 	*ret = grpc;
@@ -89,7 +86,6 @@ void grpc_destroy(struct grpc *grpc)
 	connection_close(&grpc->connection);
 	endpoints_destroy(grpc->endpoints);
 	tls_finish(&grpc->tls);
-	timers_finish(&grpc->timers);
 	alarm_finish(&grpc->alarm);
 	if (grpc->epoll >= 0)
 		close(grpc->epoll);
@@ -116,10 +112,8 @@ int grpc_set_token(struct grpc *grpc, const char *token)
 /* Sets the alarm, unless it rings before that anyway. */
 static void arm(struct grpc *grpc)
 {
-	const struct timer *first = timers_first(&grpc->timers);
-
-	if (first != NULL && first->due_ms < grpc->alarm.due_ms)
-		alarm_set(&grpc->alarm, first->due_ms);
+	if (timers_due(&grpc->timers) < grpc->alarm.due_ms)
+		alarm_set(&grpc->alarm, timers_due(&grpc->timers));
 }
 
 /* Has grpc_dispatch() called soon. */
@@ -311,7 +305,7 @@ static void note_heard(struct grpc *grpc)
 		timers_clear(&grpc->timers, &grpc->wake);
 		grpc->events.on_connected(grpc->context, endpoints_server(grpc->endpoints)->name);
 	}
-	if (connection->is_leaving && !grpc->end.place)
+	if (connection->is_leaving && !timer_is_set(&grpc->end))
 		timers_set(&grpc->timers, &grpc->end, grpc->heard_ms + grpc->idle_ms);
 }
 
@@ -390,7 +384,7 @@ static void run_timers(struct grpc *grpc)
 	int64_t now_ms = clock_now_ms();
 	struct timer *timer;
 
-	while ((timer = timers_first(&grpc->timers)) != NULL && timer->due_ms <= now_ms) {
+	while ((timer = grpc->timers.first) != NULL && timer->due_ms <= now_ms) {
 		bool is_late = now_ms - timer->due_ms > grpc->idle_ms / 2;
 
 		timers_clear(&grpc->timers, timer);

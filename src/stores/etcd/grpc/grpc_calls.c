@@ -25,7 +25,6 @@ static void detach(struct grpc_call *call)
 	connection_remove_news(&grpc->connection, call);
 	timers_clear(&grpc->timers, &call->deadline);
 	DL_DELETE(grpc->calls, call);
-	grpc->calls_count--;
 	grpc->unary_count -= !call->is_stream;
 }
 
@@ -34,8 +33,7 @@ static struct grpc_call *begin(struct grpc *grpc)
 {
 	struct grpc_call *call;
 
-	if (!grpc_is_connected(grpc) ||
-	    timers_reserve(&grpc->timers, grpc->calls_count + 1 + OWN_TIMERS) != 0)
+	if (!grpc_is_connected(grpc))
 		return NULL;
 	call = call_create(&grpc->held_bytes);
 	if (call == NULL)
@@ -54,12 +52,11 @@ static struct grpc_call *hand_in(struct grpc *grpc, struct grpc_call *call, cons
 	}
 	if (grpc->calls == NULL) {
 		grpc->heard_ms = clock_now_ms();
-		if (!grpc->wake.place)
+		if (!timer_is_set(&grpc->wake))
 			timers_set(&grpc->timers, &grpc->wake, grpc->heard_ms + grpc->idle_ms);
 	}
 	call->made_ms = clock_now_ms();
 	DL_APPEND(grpc->calls, call);
-	grpc->calls_count++;
 	grpc->unary_count += !call->is_stream;
 	return call;
 }

@@ -14,9 +14,6 @@
 #include "stores/etcd/grpc/tls.h"
 #include "stores/seeker.h"
 
-/* How many timers are not of a call. */
-#define OWN_TIMERS 3
-
 enum state { PAUSED, RESOLVING, CONNECTING, CONNECTED };
 
 struct grpc {
@@ -40,7 +37,7 @@ struct grpc {
 			      turn did not */
 	struct grpc_call *calls;
 	struct grpc_call *delivering; /* whose function is being called */
-	size_t calls_count, unary_count;
+	size_t unary_count;
 	size_t held_bytes; /* by the calls, of what has come */
 	bool is_leaving;   /* by grpc_leave(), or by grpc_turn_to(), */
 	bool has_next;	   /* which wants this server next: */
