@@ -23,6 +23,7 @@ FLOORS = [
     ["src/config"],
     ["src/journal"],
     ["src/stores"],
+    ["src/stores/zookeeper/session"],
     ["src/stores/etcd", "src/stores/local", "src/stores/zookeeper"],
     ["src/engine/books"],
     ["src/engine/records"],
@@ -36,6 +37,9 @@ FLOORS = [
     ["fs/restart"],
     ["fs"],
 ]
+
+# Layers that are a part of one folder above: no other includes what is in them.
+INNER = {"src/stores/zookeeper/session": "src/stores/zookeeper"}
 
 # Folders that know no layer, and that no layer knows.
 APART = ["src/dlockctl"]
@@ -128,6 +132,8 @@ def fault_of_include(path, name, files):
         return f"is of {there}: {here} stands apart"
     if there in APART:
         return f"is of {there}, which stands apart"
+    if there in INNER and here != INNER[there]:
+        return f"is only for {INNER[there]}"
     mine, its = floor_of(here), floor_of(there)
     if its is None:
         return f"is in {there}, which is no layer"

@@ -45,8 +45,12 @@ not_included src/base/log.c '"engine/engine.h"' "engine/engine.h is above: src/b
 not_included src/view/view.h '"files/filesystem.h"' "files/filesystem.h is above: src/view does not know fs/files"
 not_included fs/files/inode.c '"status/status.h"' "status/status.h is above: fs/files does not know fs/status"
 not_included fs/restart/keeping.c '"loop.h"' "loop.h is above: fs/restart does not know fs"
-not_included src/stores/local/store.c '"stores/zookeeper/session.h"' \
-    "stores/zookeeper/session.h is beside: src/stores/local does not know src/stores/zookeeper"
+not_included src/stores/local/store.c '"stores/zookeeper/session/connector.h"' \
+    "stores/zookeeper/session/connector.h is only for src/stores/zookeeper"
+not_included src/stores/local/store.c '"stores/zookeeper/operation.h"' \
+    "stores/zookeeper/operation.h is beside: src/stores/local does not know src/stores/zookeeper"
+not_included src/stores/zookeeper/session/socket.c '"stores/zookeeper/operation.h"' \
+    "stores/zookeeper/operation.h is above: src/stores/zookeeper/session does not know src/stores/zookeeper"
 not_included src/engine/books/queue.c '"engine/records/record.h"' \
     "engine/records/record.h is above: src/engine/books does not know src/engine/records"
 not_included src/engine/records/record.c '"engine/settle.h"' "engine/settle.h is above: src/engine/records does not know src/engine"

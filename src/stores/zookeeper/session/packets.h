@@ -14,8 +14,8 @@
  *
  * No I/O and no clock.
  */
-#ifndef DLOCKFS_STORES_ZOOKEEPER_PACKETS_H
-#define DLOCKFS_STORES_ZOOKEEPER_PACKETS_H
+#ifndef DLOCKFS_STORES_ZOOKEEPER_SESSION_PACKETS_H
+#define DLOCKFS_STORES_ZOOKEEPER_SESSION_PACKETS_H
 
 #include <stdbool.h>
 #include <stddef.h>

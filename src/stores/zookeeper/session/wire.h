@@ -19,8 +19,8 @@
  *
  * No I/O and no clock. A wire belongs to one thread at a time; nothing blocks.
  */
-#ifndef DLOCKFS_STORES_ZOOKEEPER_WIRE_H
-#define DLOCKFS_STORES_ZOOKEEPER_WIRE_H
+#ifndef DLOCKFS_STORES_ZOOKEEPER_SESSION_WIRE_H
+#define DLOCKFS_STORES_ZOOKEEPER_SESSION_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>

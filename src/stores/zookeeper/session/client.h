@@ -5,8 +5,8 @@
  * (HAVE_ZOOKEEPER_TLS, HAVE_ZOOKEEPER_SASL). The functions may block; any thread, one at a time for
  * each struct zookeeper_client.
  */
-#ifndef DLOCKFS_STORES_ZOOKEEPER_CLIENT_H
-#define DLOCKFS_STORES_ZOOKEEPER_CLIENT_H
+#ifndef DLOCKFS_STORES_ZOOKEEPER_SESSION_CLIENT_H
+#define DLOCKFS_STORES_ZOOKEEPER_SESSION_CLIENT_H
 
 #include <zookeeper/zookeeper.h>
 

@@ -11,8 +11,8 @@
  * callback comes any more, and posts MESSAGE_CLOSED: the last message of the session. Only then may
  * memory be freed that the session's callbacks use.
  */
-#ifndef DLOCKFS_STORES_ZOOKEEPER_SESSION_H
-#define DLOCKFS_STORES_ZOOKEEPER_SESSION_H
+#ifndef DLOCKFS_STORES_ZOOKEEPER_SESSION_CONNECTOR_H
+#define DLOCKFS_STORES_ZOOKEEPER_SESSION_CONNECTOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,8 +20,8 @@
 #include <zookeeper/zookeeper.h>
 
 #include "config/access.h"
-#include "stores/zookeeper/mailbox.h"
-#include "stores/zookeeper/socket.h"
+#include "stores/zookeeper/session/mailbox.h"
+#include "stores/zookeeper/session/socket.h"
 
 /* How long the end of a session waits for requests under way. */
 #define ZOOKEEPER_SETTLE_LIMIT_MS 400

@@ -9,7 +9,7 @@
 #ifdef HAVE_ZOOKEEPER_SASL
 #define HAVE_CYRUS_SASL_H 1 /* and zookeeper_init_sasl() */
 #endif
-#include "stores/zookeeper/client.h"
+#include "stores/zookeeper/session/client.h"
 
 #include <errno.h>
 #include <pthread.h>

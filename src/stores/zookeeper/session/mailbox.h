@@ -3,8 +3,8 @@
  * The mailbox by which ZooKeeper's answers and events reach the loop's thread. Any thread, unless a
  * function says otherwise; nothing here blocks.
  */
-#ifndef DLOCKFS_STORES_ZOOKEEPER_MAILBOX_H
-#define DLOCKFS_STORES_ZOOKEEPER_MAILBOX_H
+#ifndef DLOCKFS_STORES_ZOOKEEPER_SESSION_MAILBOX_H
+#define DLOCKFS_STORES_ZOOKEEPER_SESSION_MAILBOX_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -12,9 +12,7 @@
 enum zookeeper_message_kind {
 	MESSAGE_STATE,	   /* struct zookeeper_state: a session's connection changed */
 	MESSAGE_OPERATION, /* a request is answered; the struct is the store's */
-	MESSAGE_WATCH,	   /* a watched znode changed; the struct is the store's */
-	MESSAGE_ROOT,	   /* the znode above all locks; likewise */
-	MESSAGE_QUEUE,	   /* a znode whose children are attended to; likewise */
+	MESSAGE_EVENT,	   /* a watched znode changed; likewise */
 	MESSAGE_STARVED,   /* a message could not be allocated: the session cannot be relied on */
 	MESSAGE_CLOSED,	   /* struct zookeeper_session: to be freed now */
 };

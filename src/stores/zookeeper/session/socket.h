@@ -8,10 +8,29 @@
  * a thread begins with the name of its creator, so the library's threads have the name of the
  * thread that made the handle.
  *
+ * What else there is in libzookeeper_mt (3.7 to 3.9) does not do:
+ *
+ *  - zookeeper_get_connected_host() and zoo_get_current_server() tell addresses. Two sessions may
+ *    be connected to one server, and of an attempt that hangs nothing is told. The handle is
+ *    opaque, and differs from version to version.
+ *  - zookeeper_interest() tells the descriptor, but sends pings, and connects: it is for the
+ *    library's own thread (do_io() in mt_adaptor.c), beside which nobody else may call it. A
+ *    function here of that name would know the handle, but the library calls it only if it calls
+ *    its own functions by way of the dynamic linker: not where it was linked with
+ *    -Bsymbolic-functions, as in Ubuntu (dpkg-buildflags(1)). Calls of the C library always come.
+ *  - Nothing of this program runs on that thread and knows the handle: watchers and answers come on
+ *    the library's other thread, and the callback of zoo_set_log_callback() is given a text only.
+ *  - libzookeeper_st has no threads, and leaves zookeeper_interest() to the caller. All requests,
+ *    answers and pings would be the loop's then: another store, and another package to build with,
+ *    which Debian does not install beside this one.
+ *  - A proxy on loopback would own both sockets, at the price of two more threads or turns of the
+ *    loop in each round trip. To put another socket in the place of the library's (dup2(2)) may hit
+ *    any other file, as the library may close its descriptor at any moment.
+ *
  * Any thread; but for connect(2) nothing blocks.
  */
-#ifndef DLOCKFS_STORES_ZOOKEEPER_SOCKET_H
-#define DLOCKFS_STORES_ZOOKEEPER_SOCKET_H
+#ifndef DLOCKFS_STORES_ZOOKEEPER_SESSION_SOCKET_H
+#define DLOCKFS_STORES_ZOOKEEPER_SESSION_SOCKET_H
 
 #include <stdbool.h>
 #include <stdint.h>

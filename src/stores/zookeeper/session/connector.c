@@ -6,7 +6,7 @@
  * `mutex` guards everything below it in struct zookeeper_connector. While it is held, the client
  * library is not called; callbacks hold it only for a moment.
  */
-#include "stores/zookeeper/session.h"
+#include "stores/zookeeper/session/connector.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -21,8 +21,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "stores/zookeeper/client.h"
-#include "stores/zookeeper/servers.h"
+#include "stores/zookeeper/session/client.h"
+#include "stores/zookeeper/session/servers.h"
 
 #define RETRY_MS       1000 /* between attempts to make a handle */
 #define UNREACHABLE_MS 5000 /* until a session that never connected is worth a warning */
@@ -468,18 +468,25 @@ zookeeper_connector_socket(const struct zookeeper_connector *connector)
 	return &connector->socket;
 }
 
+/* Called with the mutex held. */
+static void replace(struct zookeeper_connector *connector, struct zookeeper_session *over,
+		    int delay_ms)
+{
+	LL_APPEND(connector->over, over);
+	connector->newest = NULL;
+	connector->wanted = true;
+	connector->retry_at_ms = clock_awake_ms() + delay_ms;
+	pthread_cond_broadcast(&connector->changed);
+}
+
 void zookeeper_connector_renew(struct zookeeper_connector *connector,
 			       struct zookeeper_session *over, const struct store_told *told,
 			       int delay_ms)
 {
 	pthread_mutex_lock(&connector->mutex);
 	over->told = told;
-	LL_APPEND(connector->over, over);
-	connector->newest = NULL;
 	connector->has_former = connector->moves = false;
-	connector->wanted = true;
-	connector->retry_at_ms = clock_awake_ms() + delay_ms;
-	pthread_cond_broadcast(&connector->changed);
+	replace(connector, over, delay_ms);
 	pthread_mutex_unlock(&connector->mutex);
 }
 
@@ -487,13 +494,9 @@ void zookeeper_connector_move(struct zookeeper_connector *connector, struct zook
 			      const clientid_t *id)
 {
 	pthread_mutex_lock(&connector->mutex);
-	LL_APPEND(connector->over, over);
-	connector->newest = NULL;
 	connector->former = *id;
 	connector->has_former = connector->moves = true;
-	connector->wanted = true;
-	connector->retry_at_ms = clock_awake_ms();
-	pthread_cond_broadcast(&connector->changed);
+	replace(connector, over, 0);
 	pthread_mutex_unlock(&connector->mutex);
 }
 

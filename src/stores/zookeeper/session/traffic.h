@@ -11,8 +11,8 @@
  * The library sends and receives on one thread of each handle, on which it connects, too. All that
  * is kept is that thread's, and goes with it.
  */
-#ifndef DLOCKFS_STORES_ZOOKEEPER_TRAFFIC_H
-#define DLOCKFS_STORES_ZOOKEEPER_TRAFFIC_H
+#ifndef DLOCKFS_STORES_ZOOKEEPER_SESSION_TRAFFIC_H
+#define DLOCKFS_STORES_ZOOKEEPER_SESSION_TRAFFIC_H
 
 #include <stdbool.h>
 #include <sys/socket.h>

@@ -2,8 +2,8 @@
  *
  * The list of servers for ZooKeeper's client library. May block, for names.
  */
-#ifndef DLOCKFS_STORES_ZOOKEEPER_SERVERS_H
-#define DLOCKFS_STORES_ZOOKEEPER_SERVERS_H
+#ifndef DLOCKFS_STORES_ZOOKEEPER_SESSION_SERVERS_H
+#define DLOCKFS_STORES_ZOOKEEPER_SESSION_SERVERS_H
 
 #include <stdbool.h>
 

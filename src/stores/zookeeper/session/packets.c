@@ -2,7 +2,7 @@
  *
  * Learns how long a request may be; packets.h has the reason.
  */
-#include "stores/zookeeper/packets.h"
+#include "stores/zookeeper/session/packets.h"
 
 size_t packets_connected(struct packets *packets, int64_t now_ms)
 {

@@ -2,7 +2,7 @@
  *
  * Owns the list of sockets. One mutex guards the list and all its members.
  */
-#include "stores/zookeeper/socket.h"
+#include "stores/zookeeper/session/socket.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "stores/link.h"
-#include "stores/zookeeper/traffic.h"
+#include "stores/zookeeper/session/traffic.h"
 
 /* The library may try a server that is listed twice three times in a row: from the first in its
  * list to the second, back, and only then two further at a time. It tries it more often only if

@@ -3,7 +3,7 @@
  * Owns what is known of one connection: see wire.h. Must not know the store. Reads the requests,
  * which the client library has made, as far as their answers depend on them.
  */
-#include "stores/zookeeper/wire.h"
+#include "stores/zookeeper/session/wire.h"
 
 #include <endian.h>
 #include <stdlib.h>
@@ -539,7 +539,9 @@ static bool is_length_right(const struct zookeeper_wire *wire, size_t bytes)
 	return bytes >= HEADER_BYTES && bytes <= ZOOKEEPER_FRAME_MAX_BYTES;
 }
 
-void zookeeper_wire_sent(struct zookeeper_wire *wire, const void *bytes, size_t count)
+/* Takes the next bytes of a stream. Returns NULL; or what is wrong with them. */
+static const char *take_bytes(struct zookeeper_wire *wire, struct zookeeper_frames *frames,
+			      const void *bytes, size_t count, take_fn take)
 {
 	const unsigned char *at = bytes, *end = at + count;
 	const char *wrong = NULL;
@@ -547,30 +549,25 @@ void zookeeper_wire_sent(struct zookeeper_wire *wire, const void *bytes, size_t 
 	while (at < end && !wrong) {
 		size_t left = (size_t)(end - at);
 
-		if (wire->out.have < sizeof(wire->out.prefix))
-			at += take_prefix(&wire->out, at, left);
-		else
-			at += take_part(wire, &wire->out, at, left, note_frame, &wrong);
+		if (frames->have >= sizeof(frames->prefix)) {
+			at += take_part(wire, frames, at, left, take, &wrong);
+			continue;
+		}
+		at += take_prefix(frames, at, left);
+		if (frames == &wire->in && frames->have == sizeof(frames->prefix) &&
+		    !is_length_right(wire, frames->bytes))
+			wrong = "the length of an answer";
 	}
-	wire->starved |= wrong != NULL;
+	return wrong;
+}
+
+void zookeeper_wire_sent(struct zookeeper_wire *wire, const void *bytes, size_t count)
+{
+	if (take_bytes(wire, &wire->out, bytes, count, note_frame) != NULL)
+		wire->starved = true;
 }
 
 const char *zookeeper_wire_received(struct zookeeper_wire *wire, const void *bytes, size_t count)
 {
-	const unsigned char *at = bytes, *end = at + count;
-	const char *wrong = NULL;
-
-	while (at < end && !wrong) {
-		size_t left = (size_t)(end - at);
-
-		if (wire->in.have < sizeof(wire->in.prefix)) {
-			at += take_prefix(&wire->in, at, left);
-			if (wire->in.have == sizeof(wire->in.prefix) &&
-			    !is_length_right(wire, wire->in.bytes))
-				wrong = "the length of an answer";
-		} else {
-			at += take_part(wire, &wire->in, at, left, check_answer, &wrong);
-		}
-	}
-	return wrong;
+	return take_bytes(wire, &wire->in, bytes, count, check_answer);
 }

@@ -3,7 +3,7 @@
  * Owns the list of messages, and the descriptor that is readable while there are any. Everything
  * but the descriptor is guarded by the mutex, which is held for a moment only.
  */
-#include "stores/zookeeper/mailbox.h"
+#include "stores/zookeeper/session/mailbox.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 /* With it the C library's header has a recv(2), which calls the one that is replaced here. */
 #undef _FORTIFY_SOURCE
 
-#include "stores/zookeeper/traffic.h"
+#include "stores/zookeeper/session/traffic.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/log_limit.h"
-#include "stores/zookeeper/wire.h"
+#include "stores/zookeeper/session/wire.h"
 
 struct traffic {
 	struct zookeeper_wire wire;
@@ -107,41 +107,31 @@ static void tell(const struct traffic *traffic, const char *wrong)
 typedef ssize_t (*send_fn)(int descriptor, const void *bytes, size_t count, int flags);
 typedef ssize_t (*recv_fn)(int descriptor, void *bytes, size_t count, int flags);
 
-static send_fn next_send(void)
+/* The C library's function of that name; NULL and errno: there is none. */
+static void *find_next(_Atomic(void *) *known, const char *name)
 {
-	static _Atomic(send_fn) known;
-	send_fn next = atomic_load_explicit(&known, memory_order_relaxed);
+	void *next = atomic_load_explicit(known, memory_order_relaxed);
 
 	if (!next) {
-		*(void **)&next = dlsym(RTLD_NEXT, "send");
-		atomic_store_explicit(&known, next, memory_order_relaxed);
+		next = dlsym(RTLD_NEXT, name);
+		atomic_store_explicit(known, next, memory_order_relaxed);
 	}
-	return next;
-}
-
-static recv_fn next_recv(void)
-{
-	static _Atomic(recv_fn) known;
-	recv_fn next = atomic_load_explicit(&known, memory_order_relaxed);
-
-	if (!next) {
-		*(void **)&next = dlsym(RTLD_NEXT, "recv");
-		atomic_store_explicit(&known, next, memory_order_relaxed);
-	}
+	if (!next)
+		errno = ENOSYS;
 	return next;
 }
 
 __attribute__((visibility("default"))) ssize_t send(int descriptor, const void *bytes, size_t count,
 						    int flags)
 {
-	send_fn next = next_send();
+	static _Atomic(void *) known;
 	struct traffic *traffic = find(descriptor);
+	send_fn next;
 	ssize_t sent;
 
-	if (!next) {
-		errno = ENOSYS;
+	*(void **)&next = find_next(&known, "send");
+	if (!next)
 		return -1;
-	}
 	sent = next(descriptor, bytes, count, flags);
 	if (traffic && sent > 0)
 		zookeeper_wire_sent(&traffic->wire, bytes, (size_t)sent);
@@ -151,15 +141,15 @@ __attribute__((visibility("default"))) ssize_t send(int descriptor, const void *
 __attribute__((visibility("default"))) ssize_t recv(int descriptor, void *bytes, size_t count,
 						    int flags)
 {
-	recv_fn next = next_recv();
+	static _Atomic(void *) known;
 	struct traffic *traffic = find(descriptor);
 	const char *wrong = NULL;
+	recv_fn next;
 	ssize_t received;
 
-	if (!next) {
-		errno = ENOSYS;
+	*(void **)&next = find_next(&known, "recv");
+	if (!next)
 		return -1;
-	}
 	received = next(descriptor, bytes, count, flags);
 	if (traffic && received > 0)
 		wrong = zookeeper_wire_received(&traffic->wire, bytes, (size_t)received);

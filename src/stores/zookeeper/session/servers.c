@@ -5,7 +5,7 @@
  * tries every other address, and jumps over the end of the list, where it would pause. So one
  * address is then listed twice.
  */
-#include "stores/zookeeper/servers.h"
+#include "stores/zookeeper/session/servers.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
