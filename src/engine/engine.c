@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owners and their wishes, and the passing of time. See state.h for the engine's books and how its
- * files divide the work. Loop thread only.
+ * Owners and their wishes, and the passing of time. Loop thread only.
  */
 #include "engine/engine.h"
 
