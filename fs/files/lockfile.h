@@ -80,6 +80,11 @@ struct lockfile {
 	struct timespec stored; /* that time by the servers' clock */
 };
 
+/* For each inode of the ring of links, that inode first; none for NULL. The ring stays as it is. */
+#define LINKS_FOREACH(link, inode)                                                                 \
+	for ((link) = (inode); (link) != NULL;                                                     \
+	     (link) = (link)->lockfile->next != (inode) ? (link)->lockfile->next : NULL)
+
 /* Whether names in the directory are of that style. */
 bool lockfile_directory(const struct inode *directory);
 

@@ -159,7 +159,7 @@ void lockfile_reopen_maker(struct inode *inode)
 
 	if (!lockfile->is_ours || lockfile->maker_start == 0 || !wants_maker(inode))
 		return;
-	lockfile->maker_fd = process_open(lockfile->maker, lockfile->maker_start);
+	lockfile->maker_fd = process_start_open(lockfile->maker, lockfile->maker_start);
 	if (lockfile->maker_fd >= 0)
 		watch_maker(inode);
 	else if (errno != ESRCH)

@@ -12,6 +12,7 @@
 
 #include "files/filesystem.h"
 #include "files/lockfile_name.h"
+#include "files/reply.h"
 #include "files/user_writes.h"
 
 int asking_errno(int error)
@@ -242,10 +243,7 @@ void asking_reply(struct asking *asking, int error)
 
 void asking_reply_entry(struct asking *asking, const struct inode *inode)
 {
-	struct fuse_entry_param entry;
-
-	inode_entry(inode, &entry);
-	fuse_reply_entry(asking->waiting.req, &entry);
+	reply_entry(asking->waiting.req, inode);
 	asking_free(asking);
 }
 
@@ -256,10 +254,7 @@ void asking_reply_stale(struct asking *asking)
 
 void asking_reply_attr(struct asking *asking, const struct inode *inode)
 {
-	struct stat attr;
-
-	inode_stat(inode, &attr);
-	fuse_reply_attr(asking->waiting.req, &attr, 0);
+	reply_attr(asking->waiting.req, inode);
 	asking_free(asking);
 }
 

@@ -14,7 +14,7 @@
 #include "files/lockfile_name.h"
 #include "files/user.h"
 #include "ops/held.h"
-#include "ops/lockfile_content.h"
+#include "ops/content.h"
 
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S  INT64_C(1000000000)
@@ -276,15 +276,12 @@ void late_resume(struct filesystem *filesystem)
 /* A name that the content has; NULL: it has none any more. */
 static struct inode *named(const struct late *late)
 {
-	struct inode *inode = inode_of(late), *link = inode;
+	struct inode *inode = inode_of(late), *link;
 
-	if (inode == NULL)
-		return NULL;
-	do {
+	LINKS_FOREACH (link, inode) {
 		if (link->parent != NULL)
 			return link;
-		link = link->lockfile->next;
-	} while (link != inode);
+	}
 	return NULL;
 }
 
@@ -439,13 +436,12 @@ static void stored(struct asking *asking)
 
 void late_stored(struct inode *inode)
 {
-	struct inode *link = inode;
+	struct inode *link;
 
-	do {
+	LINKS_FOREACH (link, inode) {
 		link->lockfile->stored_ms = inode->shard->filesystem->now_ms;
 		link->lockfile->stored = inode->ctime;
-		link = link->lockfile->next;
-	} while (link != inode);
+	}
 }
 
 bool late_has_failed(const struct inode *inode)

@@ -51,12 +51,15 @@ not_included src/stores/local/store.c '"stores/zookeeper/operation.h"' \
     "stores/zookeeper/operation.h is beside: src/stores/local does not know src/stores/zookeeper"
 not_included src/stores/zookeeper/session/socket.c '"stores/zookeeper/operation.h"' \
     "stores/zookeeper/operation.h is above: src/stores/zookeeper/session does not know src/stores/zookeeper"
+not_included src/stores/etcd/grpc/call.c '"stores/etcd/keys.h"' \
+    "stores/etcd/keys.h is above: src/stores/etcd/grpc does not know src/stores/etcd"
 not_included src/engine/books/queue.c '"engine/records/record.h"' \
     "engine/records/record.h is above: src/engine/books does not know src/engine/records"
 not_included src/engine/records/record.c '"engine/settle.h"' "engine/settle.h is above: src/engine/records does not know src/engine"
 not_included src/engine/books/queue.c '"queue.h"' "queue.h is not in src/ or fs/ by this path"
 not_included src/engine/books/queue.c '"../view/view.h"' "../view/view.h is not in src/ or fs/ by this path"
-not_included src/dlockctl/ls.c '"base/log.h"' "base/log.h is of src/base: src/dlockctl stands apart"
+not_included src/dlockctl/tree.c '"base/log.h"' "base/log.h is of src/base: src/dlockctl stands apart"
+not_included src/dlockctl/tree.c '"dlockctl/commands/waiting.h"' "dlockctl/commands/waiting.h is above: src/dlockctl does not know src/dlockctl/commands"
 not_included fs/loop.c '"dlockctl/text.h"' "dlockctl/text.h is of src/dlockctl, which stands apart"
 not_included fs/files/shard.c '"stores/zookeeper/store.h"' "what is of one store is only for fs/files/stores.c"
 not_included src/engine/engine.c '<fuse_lowlevel.h>' "fuse_lowlevel.h is only for fs"
