@@ -8,23 +8,25 @@
 #include <errno.h>
 
 #include "engine/books/claim.h"
-#include "engine/books/owner.h"
-#include "engine/records/coverage.h"
 #include "engine/books/decisions.h"
+#include "engine/books/owner.h"
+#include "engine/books/queue.h"
+#include "engine/books/save.h"
+#include "engine/books/wish.h"
 #include "engine/handoff.h"
 #include "engine/proof.h"
-#include "engine/books/queue.h"
+#include "engine/records/coverage.h"
 #include "engine/records/record.h"
-#include "engine/books/save.h"
 #include "engine/records/test.h"
-#include "engine/books/wish.h"
+
+static void lose_owner(struct owner *owner);
 
 /* The process has lost a lock: it holds nothing any more, and its open files are told. */
 static void lose_records(struct records *records)
 {
 	coverage_set_held(records, (struct range_set){0});
 	for (size_t i = 0; i < records->files_count; i++)
-		decide_lose_owner(records->files[i]);
+		lose_owner(records->files[i]);
 }
 
 /* The open file has lost a lock: ends what processes ask for through it. */
@@ -64,7 +66,7 @@ void decide_note_lost(const struct lock *lock)
 	}
 }
 
-void decide_lose_owner(struct owner *owner)
+static void lose_owner(struct owner *owner)
 {
 	struct records *records = owner->records;
 	struct wish *wish, *next;
@@ -83,12 +85,14 @@ void decide_lose_owner(struct owner *owner)
 	}
 }
 
-void decide_lose_uncovered(struct lock *lock)
+void decide_lose_lock(struct owner *owner, bool flock)
 {
 	struct records *records, *next;
-	HASH_ITER (hh, lock->records, records, next) {
-		if (records->held.count > 0 && !coverage_is_complete(records))
-			decide_lose_owner(&records->owner);
+
+	lose_owner(owner);
+	HASH_ITER (hh, owner->lock->records, records, next) {
+		if (flock && records->held.count > 0 && !coverage_is_complete(records))
+			lose_owner(&records->owner);
 	}
 }
 
@@ -147,17 +151,13 @@ void decide_refuse_hasty(struct claim *claim)
 void decide_lose(struct claim *claim)
 {
 	struct owner *owner = owner_of(claim);
-	struct lock *lock = claim->place.lock;
 	bool flock = !claim->place.parts.record;
 
 	claim_uncount_held(claim, owner == NULL);
 	claim_disband(claim);
 	claim_end(claim);
-	if (owner == NULL)
-		return;
-	decide_lose_owner(owner);
-	if (flock)
-		decide_lose_uncovered(lock);
+	if (owner != NULL)
+		decide_lose_lock(owner, flock);
 }
 
 void decide_withdraw_wish(struct wish *wish)

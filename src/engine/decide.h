@@ -29,10 +29,8 @@ void decide_lose(struct claim *claim);
  * to be taken from them. */
 void decide_note_lost(const struct lock *lock);
 
-/* Tells that the owner has lost a lock, unless that was told, and ends its wishes with -EIO. */
-void decide_lose_owner(struct owner *owner);
-
-/* A flock was lost: so is what only that covered. */
-void decide_lose_uncovered(struct lock *lock);
+/* The owner has lost a lock, by `flock` or not: tells so, unless that was told, and ends the
+ * owner's wishes with -EIO. What only the flock covered is lost, too. */
+void decide_lose_lock(struct owner *owner, bool flock);
 
 #endif

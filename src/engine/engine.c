@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owners and their wishes, and the passing of time. See state.h for the engine's books and how its
- * files divide the work. Loop thread only.
+ * Owners and their wishes, and the passing of time. Loop thread only.
  */
 #include "engine/engine.h"
 
@@ -12,24 +11,23 @@
 #include "base/log.h"
 #include "engine/books/claim.h"
 #include "engine/books/conflict.h"
-#include "engine/books/owner.h"
-#include "engine/decide.h"
 #include "engine/books/decisions.h"
 #include "engine/books/delay.h"
 #include "engine/books/grace.h"
-#include "engine/handoff.h"
 #include "engine/books/lock.h"
 #include "engine/books/moratorium.h"
 #include "engine/books/outbox.h"
-#include "engine/proof.h"
-#include "engine/records/record.h"
+#include "engine/books/owner.h"
 #include "engine/books/save.h"
 #include "engine/books/seek.h"
+#include "engine/books/wish.h"
+#include "engine/decide.h"
+#include "engine/handoff.h"
+#include "engine/proof.h"
+#include "engine/records/record.h"
+#include "engine/records/test.h"
 #include "engine/session.h"
 #include "engine/settle.h"
-#include "engine/steer.h"
-#include "engine/records/test.h"
-#include "engine/books/wish.h"
 
 enum { PLACING_MAX = 500 };
 
@@ -470,23 +468,4 @@ void engine_cancel_test(struct test *test)
 
 	test_end(test);
 	settle_lock(lock);
-}
-
-int engine_prove(struct owner *file, bool token, void *cookie, struct proof **ret_proof)
-{
-	if (token && !lock_has_abilities(file->lock, STORE_HAS_STAMPS))
-		return -ENOLCK;
-	int error = proof_begin(file, token, cookie, ret_proof);
-
-	outbox_conclude(file->lock->engine);
-	return error;
-}
-
-int engine_steer(struct engine *engine, const char *path, const char *name, enum engine_order order,
-		 const char *who)
-{
-	int error = steer_claim(engine, path, name, order, who);
-
-	settle_all(engine);
-	return error;
 }

@@ -33,14 +33,14 @@
 
 #include "engine/books/claim.h"
 #include "engine/books/conflict.h"
-#include "engine/books/owner.h"
-#include "engine/records/coverage.h"
 #include "engine/books/decisions.h"
 #include "engine/books/lock.h"
+#include "engine/books/owner.h"
 #include "engine/books/queue.h"
 #include "engine/books/save.h"
 #include "engine/books/state.h"
 #include "engine/books/wish.h"
+#include "engine/records/coverage.h"
 
 bool handoff_applies(const struct lock *lock)
 {
@@ -98,7 +98,7 @@ static void hold(struct claim *claim)
 	/* What a flock is in the way of depends on who has locked under it. */
 	if (claim->place.lock->records != NULL)
 		queue_judge_records(claim->place.lock);
-	claim_wake_onlookers(claim);
+	queue_judge_onlookers(claim);
 }
 
 /* Threads that have asked through the same open file have the lock with it. */

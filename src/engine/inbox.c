@@ -10,34 +10,23 @@
 
 #include "base/log.h"
 #include "engine/books/claim.h"
-#include "engine/records/coverage.h"
-#include "engine/decide.h"
 #include "engine/books/delay.h"
-#include "engine/handoff.h"
 #include "engine/books/lock.h"
-#include "engine/merge.h"
 #include "engine/books/moratorium.h"
 #include "engine/books/numbers.h"
-#include "engine/overseer.h"
-#include "engine/proof.h"
 #include "engine/books/queue.h"
 #include "engine/books/rival.h"
 #include "engine/books/save.h"
+#include "engine/decide.h"
+#include "engine/handoff.h"
+#include "engine/merge.h"
+#include "engine/overseer.h"
+#include "engine/proof.h"
+#include "engine/records/coverage.h"
+#include "engine/records/test.h"
 #include "engine/session.h"
 #include "engine/settle.h"
 #include "engine/steer.h"
-#include "engine/records/test.h"
-
-/* The claim stands in the queue with this order; makes it QUEUED. */
-static void take_place(struct claim *claim, const char *name, int64_t order)
-{
-	DL_DELETE(claim->place.lock->unplaced, &claim->place);
-	claim->place.parts.order = order;
-	claim->place.parts.slot = claim_name_slot(name);
-	claim->place.version = claim->place.lock->engine->store->ops->first_version;
-	claim_set_state(claim, CLAIM_QUEUED);
-	queue_insert(&claim->place);
-}
 
 static void place_failed(struct claim *claim, int error)
 {
@@ -105,7 +94,8 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 		place_failed(claim, error);
 	} else {
 		session_acknowledged(engine, claim->sent_ms);
-		take_place(claim, name, order);
+		claim_take_place(claim, order, claim_name_slot(name));
+		queue_insert(&claim->place);
 		numbers_note(lock, order);
 		bool stale = entries == NULL && claim_needs_news(claim);
 		/* A queue whose orders have started anew unseen has others below known_to. */

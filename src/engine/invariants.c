@@ -8,12 +8,12 @@
 
 #include "engine/books/claim.h"
 #include "engine/books/conflict.h"
-#include "engine/books/owner.h"
-#include "engine/engine.h"
 #include "engine/books/lock.h"
+#include "engine/books/owner.h"
 #include "engine/books/precedence.h"
 #include "engine/books/queue.h"
 #include "engine/books/rival.h"
+#include "engine/engine.h"
 
 static void require_place(bool condition, const struct place *place, const char *rule)
 {

@@ -9,13 +9,13 @@
 
 #include "base/log.h"
 #include "engine/books/claim.h"
-#include "engine/decide.h"
 #include "engine/books/delay.h"
 #include "engine/books/lock.h"
 #include "engine/books/numbers.h"
 #include "engine/books/queue.h"
 #include "engine/books/rival.h"
 #include "engine/books/save.h"
+#include "engine/decide.h"
 
 /* What stands in the queue is not in the store's list. A claim of ours is put into *gone, for
  * account_for_gone(): what follows from its end may reach into the queue. */
@@ -123,17 +123,6 @@ static void set_aside(struct lock *lock, const struct store_entry *entry)
 	delay_note_orphan(rival);
 }
 
-/* Finds the answer to an ambiguous place(): the claim stands in the queue. */
-static struct place *adopt(struct claim *claim, const struct store_entry *entry)
-{
-	DL_DELETE(claim->place.lock->unplaced, &claim->place);
-	claim->place.parts.order = entry->claim.order;
-	claim->place.parts.slot = entry->claim.slot;
-	claim->place.version = claim->place.lock->engine->store->ops->first_version;
-	claim_set_state(claim, CLAIM_QUEUED);
-	return &claim->place;
-}
-
 /* A claim in the name of this very session that nobody here knows: a place() that was answered
  * ambiguously, was not found, and happened after all. It would block the lock for ever. */
 static void withdraw_ghost(struct lock *lock, const struct store_entry *entry)
@@ -194,8 +183,12 @@ static struct place *admit(struct lock *lock, const struct store_entry *entry)
 {
 	if (is_of_this_session(lock, entry) && !entry->orphan) {
 		struct claim *claim = find_by_id(lock->unplaced, entry->claim.id);
-		if (claim != NULL && !entry->half)
-			return claim->state == CLAIM_UNCERTAIN ? adopt(claim, entry) : NULL;
+		if (claim != NULL && !entry->half) {
+			if (claim->state != CLAIM_UNCERTAIN)
+				return NULL;
+			claim_take_place(claim, entry->claim.order, entry->claim.slot);
+			return &claim->place;
+		}
 		if (find_by_id(lock->leaving, entry->claim.id) == NULL)
 			withdraw_ghost(lock, entry);
 		return NULL;

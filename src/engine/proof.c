@@ -34,13 +34,13 @@
 
 #include "engine/books/conflict.h"
 #include "engine/books/decisions.h"
-#include "engine/books/owner.h"
-#include "engine/engine.h"
 #include "engine/books/lock.h"
 #include "engine/books/outbox.h"
-#include "engine/overseer.h"
+#include "engine/books/owner.h"
 #include "engine/books/save.h"
 #include "engine/books/state.h"
+#include "engine/engine.h"
+#include "engine/overseer.h"
 
 /* Ends a proof that is not under way. */
 static void end(struct proof *proof)
@@ -50,13 +50,18 @@ static void end(struct proof *proof)
 	free(proof);
 }
 
-/* Answers whoever asked. If the store has not answered yet, the proof goes when it does. */
-static void answer(struct proof *proof, int error, uint64_t token)
+/* If the store has not answered yet, the proof goes when it does. */
+void engine_cancel_proof(struct proof *proof)
 {
-	decisions_add_proof(proof->lock->engine, proof->cookie, error, token);
 	proof->file = NULL;
 	if (proof->under_way == 0)
 		end(proof);
+}
+
+static void answer(struct proof *proof, int error, uint64_t token)
+{
+	decisions_add_proof(proof->lock->engine, proof->cookie, error, token);
+	engine_cancel_proof(proof);
 }
 
 void proofs_lose_file(const struct owner *file)
@@ -231,11 +236,13 @@ static void send(struct proof *proof)
 	free(text);
 }
 
-int proof_begin(struct owner *file, bool token, void *cookie, struct proof **ret_proof)
+int engine_prove(struct owner *file, bool token, void *cookie, struct proof **ret_proof)
 {
 	struct proof *proof;
 
 	*ret_proof = NULL;
+	if (token && !lock_has_abilities(file->lock, STORE_HAS_STAMPS))
+		return -ENOLCK;
 	if (file->lost)
 		return -EIO;
 	proof = calloc(1, sizeof(*proof));
@@ -248,14 +255,8 @@ int proof_begin(struct owner *file, bool token, void *cookie, struct proof **ret
 	DL_APPEND(file->lock->proofs, proof);
 	*ret_proof = proof;
 	send(proof);
+	outbox_conclude(file->lock->engine);
 	return 0;
-}
-
-void engine_cancel_proof(struct proof *proof)
-{
-	proof->file = NULL;
-	if (proof->under_way == 0)
-		end(proof);
 }
 
 /* Two that asked at the same time are told one token: the smaller one, which came first. */

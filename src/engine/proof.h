@@ -31,9 +31,6 @@ struct proof {
 	uint32_t version;
 };
 
-/* As engine_prove(). */
-int proof_begin(struct owner *file, bool token, void *cookie, struct proof **ret_proof);
-
 /* Sends the lock's proofs that can be. */
 void proofs_resume(struct lock *lock);
 

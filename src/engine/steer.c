@@ -37,17 +37,19 @@
 #include "base/log.h"
 #include "claim/data.h"
 #include "engine/books/claim.h"
-#include "engine/books/owner.h"
-#include "engine/decide.h"
 #include "engine/books/decisions.h"
 #include "engine/books/delay.h"
 #include "engine/books/lock.h"
-#include "engine/merge.h"
-#include "engine/overseer.h"
-#include "engine/proof.h"
+#include "engine/books/owner.h"
 #include "engine/books/queue.h"
 #include "engine/books/rival.h"
 #include "engine/books/save.h"
+#include "engine/decide.h"
+#include "engine/engine.h"
+#include "engine/merge.h"
+#include "engine/overseer.h"
+#include "engine/proof.h"
+#include "engine/settle.h"
 
 /* So many watches a heartbeat sets up, which comes behind them. */
 enum { OVERSEEN_AT_A_TIME = 500 };
@@ -207,9 +209,7 @@ static void take_away(struct claim *claim, const char *who)
 	}
 	delay_break(claim);
 	claim_withdraw(claim);
-	decide_lose_owner(owner);
-	if (flock)
-		decide_lose_uncovered(lock);
+	decide_lose_lock(owner, flock);
 }
 
 /* It is to be given up when it is held. */
@@ -286,8 +286,7 @@ void steer_watch_read(const struct rival *overseer, const char *text, uint32_t v
 		proofs_resume(lock);
 }
 
-static const struct claim *find_named(const struct engine *engine, const char *path,
-				      const char *name)
+static struct claim *find_named(const struct engine *engine, const char *path, const char *name)
 {
 	struct lock *lock = lock_find(engine, path);
 	return lock != NULL ? find_own(lock, name) : NULL;
@@ -302,13 +301,11 @@ bool engine_claim_caller(const struct engine *engine, const char *path, const ch
 	return claim != NULL;
 }
 
-int steer_claim(struct engine *engine, const char *path, const char *name, enum engine_order order,
-		const char *who)
+int engine_steer(struct engine *engine, const char *path, const char *name, enum engine_order order,
+		 const char *who)
 {
-	struct lock *lock = lock_find(engine, path);
-	struct claim *claim;
+	struct claim *claim = find_named(engine, path, name);
 
-	claim = lock != NULL ? find_own(lock, name) : NULL;
 	if (claim == NULL)
 		return -ENOENT;
 	if (order == ENGINE_REVOKE && claim->state != CLAIM_HELD)
@@ -319,5 +316,6 @@ int steer_claim(struct engine *engine, const char *path, const char *name, enum 
 		revoke(claim, who);
 	else
 		take_away(claim, who);
+	settle_all(engine);
 	return 0;
 }

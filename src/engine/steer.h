@@ -5,7 +5,6 @@
 #ifndef DLOCKFS_ENGINE_STEER_H
 #define DLOCKFS_ENGINE_STEER_H
 
-#include "engine/engine.h"
 #include "engine/books/state.h"
 
 /* Watches claims that are held, for what others write into their data. */
@@ -17,9 +16,5 @@ void steer_watch_read(const struct rival *overseer, const char *text, uint32_t v
 
 /* Such a watch is over; error 0: because the claim is gone. */
 void steer_watch_ended(struct rival *overseer, int error);
-
-/* As engine_steer(). */
-int steer_claim(struct engine *engine, const char *path, const char *name, enum engine_order order,
-		const char *who);
 
 #endif

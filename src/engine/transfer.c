@@ -11,15 +11,15 @@
 #include <string.h>
 
 #include "engine/books/claim.h"
-#include "engine/books/owner.h"
-#include "engine/records/coverage.h"
 #include "engine/books/lock.h"
 #include "engine/books/numbers.h"
 #include "engine/books/outbox.h"
+#include "engine/books/owner.h"
 #include "engine/books/queue.h"
-#include "engine/records/record.h"
 #include "engine/books/save.h"
 #include "engine/books/wish.h"
+#include "engine/records/coverage.h"
+#include "engine/records/record.h"
 
 /* Owners */
 
@@ -472,6 +472,19 @@ static int restore_waiting(struct restoring *restoring)
 	return restore_wish(restoring, restoring->handoff->claim, owner);
 }
 
+/* By the first word of a line; those behind `lock` are of one. */
+static const struct {
+	const char *word;
+	int (*restore)(struct restoring *restoring);
+	bool of_lock;
+} lines[] = {
+	{"engine", restore_engine, false}, {"lock", restore_lock, false},
+	{"owner", restore_owner, false},   {"process", restore_process, true},
+	{"file", restore_file, true},	   {"claim", restore_claim, true},
+	{"wish", restore_waiting, true},
+};
+
+/* Reads the present line. Returns 1 if that is not of an engine; else 0, -EINVAL or -ENOMEM. */
 static int restore_line(struct restoring *restoring)
 {
 	const char *word = restoring->in->word;
@@ -479,30 +492,14 @@ static int restore_line(struct restoring *restoring)
 
 	if (tenant->kind->has_word(word))
 		return tenant->kind->restore(tenant->context, restoring->in);
-	if (strcmp(word, "engine") == 0)
-		return restore_engine(restoring);
-	if (strcmp(word, "lock") == 0)
-		return restore_lock(restoring);
-	if (strcmp(word, "owner") == 0)
-		return restore_owner(restoring);
-	if (restoring->lock == NULL)
-		return state_refuse(restoring->in, NULL, "a lock before");
-	if (strcmp(word, "process") == 0)
-		return restore_process(restoring);
-	if (strcmp(word, "file") == 0)
-		return restore_file(restoring);
-	return strcmp(word, "wish") == 0 ? restore_waiting(restoring) : restore_claim(restoring);
-}
-
-static bool is_of_engine(const struct engine *engine, const char *word)
-{
-	static const char *const words[] = {"engine", "lock",  "owner", "process",
-					    "file",   "claim", "wish"};
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		if (strcmp(words[i], word) == 0)
-			return true;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		if (strcmp(word, lines[i].word) != 0)
+			continue;
+		if (lines[i].of_lock && restoring->lock == NULL)
+			return state_refuse(restoring->in, NULL, "a lock before");
+		return lines[i].restore(restoring);
 	}
-	return engine->tenant.kind->has_word(word);
+	return 1;
 }
 
 int engine_restore(struct engine *engine, const struct engine_transfer *transfer,
@@ -515,11 +512,11 @@ int engine_restore(struct engine *engine, const struct engine_transfer *transfer
 	while (error == 0 && (more = state_next(in)) != 0) {
 		if (more < 0)
 			return more;
-		if (!is_of_engine(engine, in->word)) {
-			state_again(in);
-			break;
-		}
 		error = restore_line(&restoring);
+	}
+	if (error > 0) {
+		state_again(in);
+		error = 0;
 	}
 	HASH_ITER (hh, engine->locks, lock, next) {
 		lock_free_if_unused(lock);

@@ -35,32 +35,31 @@ static struct range_set *create_ranges(struct range range)
 	return &coverage->ranges;
 }
 
+/* The list that the claim's handoff is in, or belongs into. */
+static struct handoff **handoffs_of(const struct claim *claim)
+{
+	struct handoffs *handoffs = &claim->place.lock->handoffs;
+	return claim->state == CLAIM_HELD ? &handoffs->held : &handoffs->waiting;
+}
+
 bool claim_hand_on(struct claim *claim)
 {
-	struct lock *lock = claim->place.lock;
 	struct handoff *handoff = calloc(1, sizeof(*handoff));
 
 	if (handoff == NULL)
 		return false;
 	handoff->claim = claim;
-	handoff->number = ++lock->engine->issued.serials;
+	handoff->number = ++claim->place.lock->engine->issued.serials;
 	claim->handoff = handoff;
-	if (claim->state == CLAIM_HELD)
-		DL_APPEND(lock->handoffs.held, handoff);
-	else
-		DL_APPEND(lock->handoffs.waiting, handoff);
+	DL_APPEND(*handoffs_of(claim), handoff);
 	return true;
 }
 
 static void end_handoff(struct claim *claim)
 {
-	struct lock *lock = claim->place.lock;
 	if (claim->handoff == NULL)
 		return;
-	if (claim->state == CLAIM_HELD)
-		DL_DELETE(lock->handoffs.held, claim->handoff);
-	else
-		DL_DELETE(lock->handoffs.waiting, claim->handoff);
+	DL_DELETE(*handoffs_of(claim), claim->handoff);
 	free(claim->handoff);
 	claim->handoff = NULL;
 	claim_mark(claim);
@@ -127,6 +126,15 @@ void claim_set_state(struct claim *claim, enum claim_state state)
 		claim->handoff->asker = owner_of(claim);
 	claim->state = state;
 	claim_mark(claim);
+}
+
+void claim_take_place(struct claim *claim, int64_t order, uint16_t slot)
+{
+	DL_DELETE(claim->place.lock->unplaced, &claim->place);
+	claim->place.parts.order = order;
+	claim->place.parts.slot = slot;
+	claim->place.version = claim->place.lock->engine->store->ops->first_version;
+	claim_set_state(claim, CLAIM_QUEUED);
 }
 
 void claim_append_unplaced(struct claim *claim)
@@ -479,17 +487,6 @@ void claim_withdraw(struct claim *claim)
 	case CLAIM_LEAVING:
 		send_withdraw(claim);
 		break;
-	}
-}
-
-void claim_wake_onlookers(const struct claim *claim)
-{
-	const struct lock *lock = claim->place.lock;
-	struct claim *next;
-	for (next = claim_blocked(&claim->place); next != NULL; next = claim_blocked_next(next)) {
-		const struct wish *asked = claim_first_asked(next);
-		if (asked != NULL && (!asked->waits || lock->policy.lock_delay_ms > 0))
-			queue_judge(next);
 	}
 }
 

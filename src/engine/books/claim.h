@@ -207,6 +207,9 @@ bool claim_hand_on(struct claim *claim);
 /* Every change of state; see the table in state.h. */
 void claim_set_state(struct claim *claim, enum claim_state state);
 
+/* The claim, of lock->unplaced, stands in the store's queue with this order: QUEUED, in no list. */
+void claim_take_place(struct claim *claim, int64_t order, uint16_t slot);
+
 /* Puts a claim at the end of lock->unplaced. */
 void claim_append_unplaced(struct claim *claim);
 
@@ -226,11 +229,9 @@ void claim_leave(struct claim *claim);
 /* Ends one that is in no list: frees it, if the store need not answer first. */
 void claim_end(struct claim *claim);
 
-/* The claim is HELD by the owner of its first wish from now on; and when what follows from that is
- * done, those are looked at again who do not wait and have looked on, to see whether this one gets
- * the lock, and those who wait and may be marked now. */
+/* The claim is HELD by the owner of its first wish from now on. queue_judge_onlookers() is to be
+ * called when what follows from that is done. */
 void claim_hold(struct claim *claim);
-void claim_wake_onlookers(const struct claim *claim);
 
 /* A HELD claim is held by somebody, or kept, no more; `kept` says which. */
 void claim_uncount_held(struct claim *claim, bool kept);

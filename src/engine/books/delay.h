@@ -24,8 +24,6 @@
  * whatever reason, somebody took the claim away (dlockctl break), or the daemon stops while the
  * holder lives: it is fenced, but what it has sent is on its way as after any other loss. A claim
  * that is kept has no holder, and leaves no orphan then.
- *
- * For the engine's own files.
  */
 #ifndef DLOCKFS_ENGINE_BOOKS_DELAY_H
 #define DLOCKFS_ENGINE_BOOKS_DELAY_H

@@ -62,7 +62,8 @@ void lock_retry_in(struct engine *engine, int64_t delay_ms);
 /* Whether locks may be granted now: the session is known to live and the store answers. */
 bool lock_may_grant(const struct engine *engine);
 
-/* The same for who grants at once if so; if not, it is asked again when that has changed. */
+/* Whether locks may be granted now, for a caller that grants at once if so. If not, settle.c looks
+ * at what waits as soon as they may. */
 bool lock_try_grant(struct engine *engine);
 
 /* Whether the log may tell that the store refused something: whoever is refused may ask again at
@@ -76,10 +77,10 @@ bool lock_has_abilities(const struct lock *lock, unsigned abilities);
  * connection: "PATH: WHAT: why; trying again". */
 void lock_retry_after(struct lock *lock, const char *what, int error);
 
-/* Whether it is to be asked for on_changed(). */
+/* Whether the store is to be asked for the lock's on_changed(). */
 bool lock_wants_attention(const struct lock *lock);
 
-/* Whether one of its claims is looked for in the next list. */
+/* Whether a claim of the lock is looked for in the next list. */
 bool lock_has_uncertain(const struct lock *lock);
 
 /* Asks the store for the queue of the lock, unless that is under way. */
@@ -91,10 +92,12 @@ uint64_t lock_list_anew(struct lock *lock);
 /* Whether what is known of the queue is enough to grant anything. */
 bool lock_is_sure(const struct lock *lock);
 
-/* A claim of the lock has ended unbeknown to its host: a moratorium of the lock (moratorium.h). */
+/* A claim of the lock has ended, and its host may not know. A moratorium of the lock begins
+ * (moratorium.h). */
 void lock_begin_moratorium(struct lock *lock);
 
-/* Whether it lasts. If so, the lock's claims are looked at again when it is over. */
+/* Whether the moratorium of the lock lasts. If so, its claims are judged again when that is over.
+ */
 bool lock_in_moratorium(const struct lock *lock);
 
 /* Whether a list has shown that a watched claim is gone before its watch has told: which may say

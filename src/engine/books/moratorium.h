@@ -19,8 +19,6 @@
  * goes on with the claims, too (save.c). What is not covered: a host that is not connected, or does
  * not run, until its own lease ends; a host that does not wait in the queue, or whose daemon is
  * being replaced, while the claim ends; and the time in which a claim was listed but not read.
- *
- * For the engine's own files.
  */
 #ifndef DLOCKFS_ENGINE_BOOKS_MORATORIUM_H
 #define DLOCKFS_ENGINE_BOOKS_MORATORIUM_H
@@ -42,10 +40,10 @@ struct moratorium {
 /* As on_moratorium() of the store. */
 void moratorium_begin(struct engine *engine, enum store_moratorium why, int64_t until_ms);
 
-/* Whether it lasts. */
+/* Whether the moratorium lasts. */
 bool moratorium_lasts(const struct engine *engine);
 
-/* Ends it, if its time is over. */
+/* Ends the moratorium, if its time is over. */
 void moratorium_end(struct engine *engine);
 
 #endif

@@ -30,7 +30,7 @@ enum { NUMBERS_LOOK_MS = 50 }; /* how soon to look again while somebody waits fo
 /* Whether a WANTED claim must not be placed now. What is needed to go on is asked for. */
 bool numbers_hold_back(struct claim *claim);
 
-/* Whether several claims may have this order: nothing is granted by it. */
+/* Whether several claims may have this order: then no claim is granted by the order. */
 bool numbers_are_unsure(const struct lock *lock, int64_t order);
 
 /* A claim stands in the queue with this order. */

@@ -255,7 +255,8 @@ void outbox_list(struct lock *lock, bool sync, bool attend)
 }
 
 /* About a place that has a name. `marked`: it may have a marker. */
-static void send_about(struct place *place, enum operation operation, bool marked, const char *data)
+static void send_about(struct place *place, void *tag, enum operation operation, bool marked,
+		       const char *data)
 {
 	char name[CLAIM_NAME_BYTES];
 	const struct store_proof target = {
@@ -266,7 +267,7 @@ static void send_about(struct place *place, enum operation operation, bool marke
 	};
 	send(place->lock->engine, &(struct outgoing){
 					  .operation = operation,
-					  .tag = place,
+					  .tag = tag,
 					  .flag = marked,
 					  .order = place->parts.order,
 					  .targets = &target,
@@ -276,32 +277,22 @@ static void send_about(struct place *place, enum operation operation, bool marke
 
 void outbox_amend(struct place *place, const char *data)
 {
-	send_about(place, OPERATION_AMEND, false, data);
+	send_about(place, place, OPERATION_AMEND, false, data);
 }
 
 void outbox_watch(struct rival *rival)
 {
-	char name[CLAIM_NAME_BYTES];
-	const struct store_proof target = {
-		.path = rival->place.lock->path,
-		.name = place_name(&rival->place, name),
-	};
-	send(rival->place.lock->engine, &(struct outgoing){
-						.operation = OPERATION_WATCH,
-						.tag = &rival->watcher,
-						.targets = &target,
-						.count = 1,
-					});
+	send_about(&rival->place, &rival->watcher, OPERATION_WATCH, false, NULL);
 }
 
 void outbox_mark_holder(struct claim *claim, const char *data)
 {
-	send_about(&claim->place, OPERATION_MARK, false, data);
+	send_about(&claim->place, claim, OPERATION_MARK, false, data);
 }
 
 void outbox_withdraw(struct place *place, bool marked)
 {
-	send_about(place, OPERATION_WITHDRAW, marked, NULL);
+	send_about(place, place, OPERATION_WITHDRAW, marked, NULL);
 }
 
 void outbox_send_proof(struct engine *engine, struct proof *proof, const struct store_proof *proofs,

@@ -17,7 +17,7 @@ void outbox_mark_holder(struct claim *claim, const char *data);
 void outbox_send_proof(struct engine *engine, struct proof *proof, const struct store_proof *proofs,
 		       size_t count);
 
-/* With the marker of its holder (delay.h), if it may have one. */
+/* `marked`: with the marker of the claim's holder (delay.h), if there may be one. */
 void outbox_withdraw(struct place *place, bool marked);
 
 /* What the tenant asks of the store: alter(), read(), files() and watch() of a path. */
@@ -58,20 +58,20 @@ void outbox_send(struct engine *engine);
  * decided, and gives the session up. Does not wait for the journal: the books say nothing of it. */
 void outbox_renew_now(struct engine *engine);
 
-/* These wait for nothing: the books say nothing of them. The store does not answer; the
- * root is settled; a touch() is due. */
+/* These are sent at once, as the books say nothing of them: when the store does not answer; when
+ * the root is settled; when a touch() is due. */
 void outbox_nudge(struct engine *engine);
 void outbox_settle_root(struct engine *engine);
 void outbox_send_touch(struct engine *engine);
 
-/* What the store knows of the lease now. It is no operation, and waits for nothing; nor do these,
- * which are as in stores/store.h. */
+/* What the store knows of the lease now; and the other functions of a lease, as in stores/store.h.
+ * All are called at once. */
 struct store_lease outbox_lease(const struct engine *engine);
 void outbox_defer_beat(struct engine *engine);
 void outbox_doubt_lease(struct engine *engine, int64_t now_ms);
 void outbox_resume_lease(struct engine *engine, int64_t saved_ms, bool doubtful);
 
-/* What waits to be sent is not. */
+/* Drops what waits to be sent. */
 void outbox_forget(struct engine *engine);
 
 #endif

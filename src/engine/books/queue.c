@@ -121,10 +121,11 @@ void queue_judge_records(const struct lock *lock)
 
 void queue_judge_onlookers(const struct claim *claim)
 {
+	bool all = claim->state == CLAIM_HELD && claim->place.lock->policy.lock_delay_ms > 0;
 	struct claim *next;
 	for (next = claim_blocked(&claim->place); next != NULL; next = claim_blocked_next(next)) {
 		const struct wish *asked = claim_first_asked(next);
-		if (asked != NULL && !asked->waits)
+		if (asked != NULL && (all || !asked->waits))
 			queue_judge(next);
 	}
 }

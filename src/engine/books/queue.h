@@ -66,8 +66,8 @@ void queue_look_for_precedence(const struct place *come);
  * record locks were taken through. */
 bool queue_may_be_in_cycle(const struct claim *claim);
 
-/* What is known of the queue has changed: who looks for a cycle looks further than at what blocks
- * it. All do as with queue_seek(). */
+/* What is known of the queue has changed. All claims of the lock look for a cycle again, as with
+ * queue_seek(), because a search goes further than to the claim's blocker. */
 void queue_look_for_cycles(struct lock *lock);
 
 /* One claim of ours, or test, needs the queue no longer. */
@@ -85,8 +85,8 @@ void queue_seek(struct claim *claim);
  * lock's turn is after that of others. NULL: there is none. */
 struct claim *queue_next_seeker(struct lock *lock);
 
-/* The same for all of the queue, for its record locks, and for those calls that do not wait and are
- * blocked by the claim. */
+/* As queue_judge(), for all claims of the queue; for those of record locks; and for those that are
+ * blocked by the claim and do not wait, or, once it is HELD, may be marked now (delay.h). */
 void queue_judge_all(const struct lock *lock);
 void queue_judge_records(const struct lock *lock);
 void queue_judge_onlookers(const struct claim *claim);

@@ -16,9 +16,9 @@ struct engine;
 /* What is known of a rival's data. */
 enum knowledge {
 	KNOWN_NOT,
-	KNOWN_ONCE, /* they were read, or may not be: rival_may_be_none() */
-	KNOWN,	    /* they have been read, and are again when they change */
-	KNOWN_OURS, /* the same, and they are of dlockfs */
+	KNOWN_ONCE, /* the data was read, or may not be read: rival_may_be_none() */
+	KNOWN,	    /* the data was read, and will be read when it changes */
+	KNOWN_OURS, /* as KNOWN, and the data is of dlockfs */
 };
 
 /* Who has called watch() of the store: the tag. */
@@ -86,7 +86,7 @@ void rival_free(struct rival *rival);
  * something else there under such a name. */
 bool rival_may_be_none(const struct rival *rival);
 
-/* Asks the store for the data of a rival and for its end, unless that is done already. */
+/* Asks the store for the data of a rival, and to be told of its end, unless both were asked for. */
 void rival_watch(struct rival *rival);
 
 /* Notes what the data of a rival say, in that version. Returns 0 or -ENOMEM: then they are not

@@ -30,17 +30,18 @@ extern const char *const engine_kind_words[LOCK_KIND_RECORD + 1];
 extern const struct field engine_fields[], engine_lock_fields[], engine_owner_fields[],
 	engine_wish_fields[], engine_handoff_fields[];
 
-/* What is written of it has changed: for the journal. Called by who sets a member. */
+/* Tells the journal that something has changed which save.c writes of the struct. Whoever sets such
+ * a member calls this. */
 void engine_mark(struct engine *engine);
 void lock_mark(struct lock *lock);
 void owner_mark(struct owner *owner);
 void claim_mark(struct claim *claim);
 void wish_mark(struct wish *wish);
 
-/* Visits all of them, in the order of their lines. */
+/* Visits all items of the engine, in the order of their lines. */
 void save_visit(struct engine *engine, struct state_visit each);
 
-/* It is about to be freed. */
+/* The struct that has the item is about to be freed. */
 void engine_unmark(struct engine *engine, struct state_item *item);
 
 #endif

@@ -29,13 +29,13 @@ struct searches {
 /* Whether there are steps left for a search now. */
 bool seek_may_begin(struct engine *engine);
 
-/* One begins. */
+/* A search begins. */
 void seek_begin(struct engine *engine);
 
-/* It has taken so many steps. */
+/* The search has taken so many steps. */
 void seek_take(struct engine *engine, size_t steps);
 
-/* It goes no further; whether it does not, or has taken too many steps. */
+/* Gives the search up. And whether the search was given up, or has taken too many steps. */
 void seek_give_up(struct engine *engine);
 bool seek_is_given_up(const struct engine *engine);
 

@@ -1,52 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The engine's books, shared by the files of the engine and nobody else. What one of these files
- * does for the others is in the header of its name, and what it keeps in the books. A folder knows
- * those below it.
- *
- *   src/engine: what becomes of claims
- *     engine.c      calls, and time
- *     report.c      what people are shown
- *     inbox.c       what the store tells: answers and lists
- *     session.c     the session and its lease
- *     merge.c       bringing the queue in line with a list from the store
- *     settle.c      what becomes of claims that wait: granted, refused, or blocked
- *     decide.c      what becomes of wishes and of what is held: granted, refused, lost
- *     handoff.c     whom a claim goes to next
- *     proof.c       whether what is held still is, and tokens
- *     steer.c       who asks holders for their locks, or takes them away
- *     overseer.c    watches of our claims, for what others write into their data
- *     transfer.c    the books passed on to another process
- *     invariants.c  whether the books contradict themselves
- *
- *   src/engine/records: record locks
- *     record.c      what processes hold
- *     coverage.c    which claims stand for that
- *     deadlock.c    who waits for whom in a cycle
- *     search.c      whether a claim waits for a process, at whatever remove
- *     test.c        F_GETLK: what a wish would conflict with
- *
- *   src/engine/books: the books
- *     events.h      whom the engine serves, asks and tells
- *     tenant.h      lock files, which share the engine's session
- *     wish.c        what callers ask for: limits
- *     claim.c       the life of one claim: placing, holding, withdrawing
- *     owner.c       whose claims are
- *     rival.c       claims of others, and watches
- *     place.c       places in a queue: order, and what they exclude
- *     conflict.c    which claims exclude each other
- *     precedence.c  which of them go before others that came earlier
- *     queue.c       the queue of one lock, and whom a change of it concerns
- *     seek.c        how much of the time searches for cycles take
- *     lock.c        one lock: its lists, and what is to be tried again
- *     numbers.c     claims that are held back until the queue's numbers start anew
- *     delay.c       nobody is granted for a while after a holder was lost
- *     moratorium.c  nothing is granted for a while after the store has forgotten claims
- *     grace.c       calls that do not wait, while another host's release is on its way
- *     round_trip.c  how long a write takes
- *     decisions.c   what callers are to be told, once the books are in order
- *     outbox.c      what is sent to the store, behind the commit of the journal
- *     save.c        the books as text, and what of them has changed
+ * does for the others is in the header of its name, and what it keeps in the books;
+ * etc/doc/hacking.md lists them.
  *
  * The life of one of our claims:
  *

@@ -81,7 +81,6 @@ void wish_ask(struct wish *wish, bool waits, void *cookie)
 {
 	const struct lock *lock = wish_lock(wish);
 	struct engine *engine = lock->engine;
-	int64_t limit_ms = CONFIG_FOREVER;
 
 	wish->asked = true;
 	wish->asked_ms = engine->now_ms;
@@ -90,14 +89,11 @@ void wish_ask(struct wish *wish, bool waits, void *cookie)
 	wish->grace = GRACE_NONE;
 	engine->count.waiters++;
 	wish_mark(wish);
-	if (!waits)
-		limit_ms = lock->policy.try_limit_ms;
-	else if (engine->session.state != STORE_CONNECTED)
-		limit_ms = lock->policy.wait_limit_ms;
-	if (limit_ms == CONFIG_FOREVER)
-		wish_clear_timer(wish);
-	else
-		wish_set_timer(wish, engine->now_ms + limit_ms);
+	wish_clear_timer(wish);
+	if (waits)
+		wish_limit(wish);
+	else if (lock->policy.try_limit_ms != CONFIG_FOREVER)
+		wish_set_timer(wish, engine->now_ms + lock->policy.try_limit_ms);
 }
 
 void wish_end(struct wish *wish)

@@ -65,16 +65,16 @@ void wish_lead(struct wish *wish);
 /* The wish is the owner's from now on; NULL: nobody's. */
 void wish_set_owner(struct wish *wish, struct owner *owner);
 
-/* It is asked for from now on, until its limit. */
+/* The wish asks from now on, until its limit. */
 void wish_ask(struct wish *wish, bool waits, void *cookie);
 
-/* It asks no more, and its limit is cleared. */
+/* The wish asks no more, and its limit is cleared. */
 void wish_end(struct wish *wish);
 
-/* While the store cannot be reached, wishes that wait do so for a limited time. */
+/* Sets the limit of a wish that waits: there is one only while the store cannot be reached. */
 void wish_limit(struct wish *wish);
 
-/* Sets the timer, for which there is room, or clears it. */
+/* Sets the wish's timer, for which there is room, or clears the timer. */
 void wish_set_timer(struct wish *wish, int64_t due_ms);
 void wish_clear_timer(struct wish *wish);
 

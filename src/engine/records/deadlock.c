@@ -44,11 +44,11 @@
 #include "engine/books/lock.h"
 #include "engine/books/owner.h"
 #include "engine/books/queue.h"
+#include "engine/books/rival.h"
+#include "engine/books/seek.h"
 #include "engine/records/coverage.h"
 #include "engine/records/record.h"
-#include "engine/books/rival.h"
 #include "engine/records/search.h"
-#include "engine/books/seek.h"
 
 enum { CONFIRMATIONS = 2 };
 

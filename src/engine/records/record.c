@@ -16,12 +16,12 @@
 
 #include "engine/books/claim.h"
 #include "engine/books/conflict.h"
-#include "engine/books/owner.h"
-#include "engine/records/coverage.h"
 #include "engine/books/decisions.h"
+#include "engine/books/owner.h"
 #include "engine/books/queue.h"
 #include "engine/books/save.h"
 #include "engine/books/wish.h"
+#include "engine/records/coverage.h"
 
 /* A process that has so many claims on a file gathers them in one with its next. Where the former
  * ones have to stay all the same, or that one waits, it has twice as many before the next one
@@ -179,7 +179,7 @@ int records_grant(struct claim *claim)
 					   CLAIM_EXCLUSIVE) != NULL;
 	coverage_set_held(records, held);
 	claim_hold(claim);
-	claim_wake_onlookers(claim);
+	queue_judge_onlookers(claim);
 	coverage_tidy(claim, overlaps);
 	return 0;
 }

@@ -33,7 +33,7 @@ void test_end(struct test *test)
 	queue_release(lock);
 }
 
-void test_answer(struct test *test, int error, const struct engine_conflict *conflict)
+static void answer(struct test *test, int error, const struct engine_conflict *conflict)
 {
 	decisions_add_test(test->lock->engine, test->cookie, error, conflict);
 	test_end(test);
@@ -182,7 +182,7 @@ static void settle(struct test *test)
 			if (!is_in_the_way(test, claim_of(place)) ||
 			    !tell_held(test, claim_of(place), &conflict))
 				continue;
-			test_answer(test, 0, &conflict);
+			answer(test, 0, &conflict);
 			return;
 		}
 		if (!crosses(test, place))
@@ -190,16 +190,16 @@ static void settle(struct test *test)
 		if (rival->known == KNOWN_NOT || (place->parts.record && rival->known < KNOWN))
 			rival_watch(rival);
 		else if (!may_be_released(test, rival) && tell_foreign(test, rival, &conflict))
-			test_answer(test, 0, &conflict);
+			answer(test, 0, &conflict);
 		return;
 	}
 	/* What was read is newer than the list, and others may have come before it was so. */
 	if (tell_covered(test, &conflict))
-		test_answer(test, 0, &conflict);
+		answer(test, 0, &conflict);
 	else if (test->lock->listing.read_since)
 		test->list_wanted = lock_list_anew(test->lock);
 	else
-		test_answer(test, 0, NULL);
+		answer(test, 0, NULL);
 }
 
 void tests_look_anew(struct lock *lock)
@@ -244,7 +244,7 @@ void test_expire(struct test *test)
 	struct lock *lock = test->lock;
 
 	if (lock->engine->now_ms >= test->limit_ms) {
-		test_answer(test, -ENOLCK, NULL);
+		answer(test, -ENOLCK, NULL);
 		return;
 	}
 	set_timer(test, test->limit_ms);
@@ -266,7 +266,7 @@ void tests_lose(const struct owner *owner)
 	struct test *test, *next;
 	DL_FOREACH_SAFE (owner->lock->tests, test, next) {
 		if (records != NULL ? test->process == records->process_id : test->file == owner)
-			test_answer(test, -EIO, NULL);
+			answer(test, -EIO, NULL);
 	}
 }
 
@@ -326,7 +326,7 @@ int test_begin(struct owner *file, uint64_t process, struct range range, void *c
 		return -ENOMEM;
 	*ret_test = test;
 	if (tell_own(test, &conflict))
-		test_answer(test, 0, &conflict);
+		answer(test, 0, &conflict);
 	else
 		test->list_wanted = lock_list_anew(file->lock);
 	return 0;

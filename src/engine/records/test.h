@@ -12,7 +12,6 @@
 #include "base/timers.h"
 #include "claim/range_set.h"
 
-struct engine_conflict;
 struct lock;
 struct owner;
 
@@ -34,9 +33,8 @@ struct test {
 int test_begin(struct owner *file, uint64_t process, struct range range, void *cookie,
 	       struct test **ret_test);
 
-/* Ends a test without an answer, or with one. */
+/* Ends a test without an answer. */
 void test_end(struct test *test);
-void test_answer(struct test *test, int error, const struct engine_conflict *conflict);
 
 /* The timer of the test is due. */
 void test_expire(struct test *test);
