@@ -71,8 +71,8 @@ static int watch(struct loop *loop, int descriptor)
 static struct store *find_store(const struct loop *loop, int descriptor)
 {
 	const struct filesystem *filesystem = loop->filesystem;
-	for (size_t i = 0; i < filesystem->shards.count; i++) {
-		struct store *store = filesystem->shards.list[i].store;
+	for (size_t i = 0; i < filesystem->shards->count; i++) {
+		struct store *store = filesystem->shards->list[i].store;
 		if (store->ops->descriptor(store) == descriptor)
 			return store;
 	}
@@ -83,8 +83,8 @@ static int watch_stores(struct loop *loop)
 {
 	const struct filesystem *filesystem = loop->filesystem;
 	int error = 0;
-	for (size_t i = 0; error == 0 && i < filesystem->shards.count; i++) {
-		struct store *store = filesystem->shards.list[i].store;
+	for (size_t i = 0; error == 0 && i < filesystem->shards->count; i++) {
+		struct store *store = filesystem->shards->list[i].store;
 		error = watch(loop, store->ops->descriptor(store));
 	}
 	return error;
@@ -116,7 +116,7 @@ int loop_init(struct loop *loop, struct filesystem *filesystem)
 			     loop->signals,
 			     loop->jump.timer,
 			     notifier_descriptor(filesystem->notifier),
-			     filesystem->makers,
+			     filesystem->inodes->makers,
 			     warden_socket()};
 	for (size_t i = 0; error == 0 && i < sizeof(descriptors) / sizeof(*descriptors); i++)
 		error = descriptors[i] >= 0 ? watch(loop, descriptors[i]) : 0;
@@ -157,10 +157,10 @@ static void handle_request(struct loop *loop, const struct fuse_buf *buffer)
 		memcpy(&header, buffer->mem, sizeof(header));
 	restart_note_request(loop->restart, buffer);
 	if ((buffer->flags & FUSE_BUF_IS_FD) == 0)
-		metrics_count_request(&filesystem->metrics, buffer->mem, buffer->size);
+		metrics_count_request(filesystem->metrics, buffer->mem, buffer->size);
 	/* Leases are judged before each request: the process may have been stopped here. */
-	shards_advance(&filesystem->shards, clock_now_ms());
-	filesystem_handle(filesystem, buffer);
+	shards_advance(filesystem->shards, clock_now_ms());
+	request_handle(filesystem, buffer);
 	serving_go_on(filesystem);
 	takeover_commit(filesystem, header.unique);
 }
@@ -289,14 +289,14 @@ static void read_signals(struct loop *loop)
 static void ping(struct loop *loop, int64_t now_ms)
 {
 	const struct filesystem *filesystem = loop->filesystem;
-	watchdog_advance(&loop->watchdog, shards_held_timeout(&filesystem->shards), now_ms);
+	watchdog_advance(&loop->watchdog, shards_held_timeout(filesystem->shards), now_ms);
 }
 
 /* The loop waits for the warden for less time than the guard gives a daemon that is late to fence,
  * an 80th of the session (kernel/lease_watch.h). */
 static void limit_waiting(const struct loop *loop)
 {
-	int64_t timeout_ms = shards_held_timeout(&loop->filesystem->shards);
+	int64_t timeout_ms = shards_held_timeout(loop->filesystem->shards);
 	int64_t patience_ms = timeout_ms / PATIENCES_IN_TIMEOUT;
 
 	if (patience_ms > WARDEN_PATIENCE_MS)
@@ -309,11 +309,11 @@ static void limit_waiting(const struct loop *loop)
 static void set_alarm(struct loop *loop)
 {
 	const struct filesystem *filesystem = loop->filesystem;
-	int64_t locks_ms = shards_deadline(&filesystem->shards);
+	int64_t locks_ms = shards_deadline(filesystem->shards);
 	int64_t names_ms = serving_deadline(filesystem);
 	int64_t due_ms = locks_ms < names_ms ? locks_ms : names_ms;
 	int64_t now_ms = clock_now_ms();
-	int64_t left_ms = shards_lease_left(&filesystem->shards, now_ms);
+	int64_t left_ms = shards_lease_left(filesystem->shards, now_ms);
 
 	if (watchdog_deadline(&loop->watchdog) < due_ms)
 		due_ms = watchdog_deadline(&loop->watchdog);
@@ -336,8 +336,8 @@ static void mind_clock(struct loop *loop, int64_t now_ms)
 
 	if (!clock_jump_seen(&loop->jump, &by_ms))
 		return;
-	filesystem->metrics.clock_jumps++;
-	if (!shards_doubt(&filesystem->shards, now_ms) ||
+	filesystem->metrics->clock_jumps++;
+	if (!shards_doubt(filesystem->shards, now_ms) ||
 	    (loop->jump_told_ms != INT64_MIN && now_ms - loop->jump_told_ms < JUMPS_TOLD_MS))
 		return;
 	loop->jump_told_ms = now_ms;
@@ -356,7 +356,7 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 		alarm_rang(&loop->alarm);
 	} else if (descriptor == loop->signals) {
 		read_signals(loop);
-	} else if (descriptor == loop->filesystem->makers) {
+	} else if (descriptor == loop->filesystem->inodes->makers) {
 		lockfile_abandon_all(loop->filesystem);
 	} else if (descriptor == warden_socket()) {
 		warden_dispatch();
@@ -366,7 +366,7 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 		go_on_with_restart(loop);
 	} else if (store != NULL) {
 		/* The lease counts from when answers are known to have come. */
-		shards_advance(&loop->filesystem->shards, clock_now_ms());
+		shards_advance(loop->filesystem->shards, clock_now_ms());
 		store->ops->dispatch(store);
 	}
 }
@@ -389,7 +389,7 @@ int loop_run(struct loop *loop)
 		}
 		int64_t now_ms = clock_now_ms();
 		mind_clock(loop, now_ms);
-		shards_advance(&filesystem->shards, now_ms);
+		shards_advance(filesystem->shards, now_ms);
 		serving_advance(filesystem, now_ms);
 		notifier_advance(filesystem->notifier, now_ms);
 		restart_advance(loop->restart, now_ms);
@@ -402,15 +402,15 @@ int loop_run(struct loop *loop)
 		serving_go_on(filesystem);
 		serving_ask(filesystem);
 		takeover_commit(filesystem, 0);
-		shards_tell_guard(&filesystem->shards);
+		shards_tell_guard(filesystem->shards);
 		ping(loop, now_ms); /* what has been granted just now needs a shorter limit */
 		limit_waiting(loop);
 		loop->has_lines = log_go_on();
 		if (has_to_stop(loop))
 			stop(loop);
-		if (loop->stopping &&
-		    ((notifier_has_ended(filesystem->notifier) && filesystem->lates == NULL) ||
-		     loop->stop_ms <= now_ms))
+		if (loop->stopping && ((notifier_has_ended(filesystem->notifier) &&
+					filesystem->calls->lates == NULL) ||
+				       loop->stop_ms <= now_ms))
 			end(loop, 0);
 		set_alarm(loop);
 	}

@@ -14,6 +14,7 @@
 #include "engine/transfer.h"
 #include "files/filesystem.h"
 #include "files/handle.h"
+#include "files/shard.h"
 #include "journal/journal.h"
 #include "kernel/request.h"
 
@@ -122,7 +123,7 @@ static bool is_fenced(struct filesystem *filesystem, const void *number_bytes)
 {
 	uint64_t number;
 	memcpy(&number, number_bytes, NUMBER_BYTES);
-	const struct handle *handle = handle_of_number(&filesystem->handles, number);
+	const struct handle *handle = handle_of_number(filesystem->handles, number);
 	return handle != NULL && handle->fenced;
 }
 
@@ -175,8 +176,8 @@ void answers_send(struct filesystem *filesystem, uint64_t handled)
 		return;
 	if (filesystem->answers != NULL && filesystem->answers->collects)
 		send_collected(filesystem, handled);
-	for (size_t i = 0; i < filesystem->shards.count; i++)
-		engine_send(filesystem->shards.list[i].engine);
+	for (size_t i = 0; i < filesystem->shards->count; i++)
+		engine_send(filesystem->shards->list[i].engine);
 }
 
 void answers_send_again(struct filesystem *filesystem, const struct iovec *answers, size_t count)

@@ -13,7 +13,12 @@
 
 #include <fuse_lowlevel.h>
 
+#include "config/config.h"
+#include "engine/engine.h"
 #include "files/filesystem.h"
+
+struct handle;
+struct state_reader;
 
 static inline bool audit_is_on(const struct filesystem *filesystem)
 {

@@ -10,6 +10,7 @@
 #ifndef DLOCKFS_FILES_AUDIT_NOTE_H
 #define DLOCKFS_FILES_AUDIT_NOTE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -18,14 +19,9 @@
 #include <uthash.h>
 
 #include "engine/engine.h"
-#include "journal/text.h"
-
-struct filesystem;
-struct handle;
-struct holders;
 
 struct audit_note {
-	UT_hash_handle by_handle;	/* in filesystem->audited, unless it is of record locks, */
+	UT_hash_handle by_handle; /* in handles->audited, unless the note is of record locks, */
 	struct audit_note *prev, *next; /* and else in holders->audited */
 	uint64_t handle;		/* the number of the open file */
 	uint64_t owner;			/* of record locks: the kernel's number */
@@ -38,22 +34,21 @@ struct audit_note {
 	uint64_t token;	  /* told to the holder; 0: none was */
 };
 
-/* The note of flock or exclusive open through the open file; NULL: there is none. */
-struct audit_note *audit_note_of_file(const struct filesystem *filesystem,
-				      const struct handle *handle);
+/* The note of flock or exclusive open through the open file of that number; NULL: there is none. */
+struct audit_note *audit_note_of_file(struct audit_note *by_handle, uint64_t handle);
 
-/* The note of the owner's record locks; NULL: likewise, or there are no holders of the path. */
-struct audit_note *audit_note_of_owner(const struct holders *holders, uint64_t owner);
+/* The note of the owner's record locks in the list; NULL: there is none. */
+struct audit_note *audit_note_of_owner(struct audit_note *list, uint64_t owner);
 
-/* Adds a copy of the note, where there is none. Returns NULL when out of memory. */
-struct audit_note *audit_note_add(struct filesystem *filesystem, struct holders *holders,
-				  const struct audit_note *note);
+/* Adds a copy of the note to those of its kind. Returns false when out of memory. */
+bool audit_note_add(struct audit_note **notes, const struct audit_note *note);
 
-void audit_note_remove(struct filesystem *filesystem, struct holders *holders,
-		       struct audit_note *note);
+void audit_note_remove(struct audit_note **notes, struct audit_note *note);
 
-/* Writes the notes of the open file into its line; `holders` are those of its path. */
-void audit_notes_save(const struct handle *handle, const struct holders *holders, FILE *out);
+/* Writes the notes of the open file of that number into its line: the one that is found by the
+ * number, and those in the list of its path. */
+void audit_notes_save(struct audit_note *by_handle, const struct audit_note *of_path,
+		      uint64_t handle, FILE *out);
 
 /* Reads the next note from such a text, which goes on behind it. Returns false at the end, or where
  * the text makes no sense. */

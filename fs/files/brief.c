@@ -65,7 +65,7 @@ void brief_write(struct handle *handle, fuse_req_t req)
 static void note(struct handle *handle, const struct claim_details *process)
 {
 	struct filesystem *filesystem = handle->filesystem;
-	struct briefs *briefs = &filesystem->briefs;
+	struct briefs *briefs = filesystem->briefs;
 	struct inode *inode = handle->inode;
 
 	briefs->count++;

@@ -15,6 +15,7 @@
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
+#include "files/shard.h"
 #include "files/user.h"
 
 /* The open files of one lock that have an owner in the engine. */
@@ -29,7 +30,7 @@ static struct owning *find_owning(const struct handle *handle)
 {
 	const char *path = inode_lock_path(handle->inode);
 	struct owning *owning;
-	HASH_FIND(by_path, handle->filesystem->handles.owning, path, strlen(path), owning);
+	HASH_FIND(by_path, handle->filesystem->handles->owning, path, strlen(path), owning);
 	return owning;
 }
 
@@ -37,7 +38,7 @@ static void free_owning_if_unused(struct filesystem *filesystem, struct owning *
 {
 	if (owning->handles != NULL)
 		return;
-	HASH_DELETE(by_path, filesystem->handles.owning, owning);
+	HASH_DELETE(by_path, filesystem->handles->owning, owning);
 	free(owning);
 }
 
@@ -52,7 +53,7 @@ static struct owning *find_or_create_owning(const struct handle *handle)
 	if (owning == NULL)
 		return NULL;
 	memcpy(owning->path, path, strlen(path) + 1);
-	HASH_ADD(by_path, filesystem->handles.owning, path, strlen(path), owning);
+	HASH_ADD(by_path, filesystem->handles->owning, path, strlen(path), owning);
 	if (owning->by_path.tbl == NULL) {
 		free(owning);
 		return NULL;
@@ -72,18 +73,18 @@ struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode,
 	if (handle == NULL)
 		return NULL;
 	size_t shares = handle_shares(inode);
-	handle->user = user_add(&filesystem->users, uid, USER_FILES, shares);
+	handle->user = user_add(filesystem->users, uid, USER_FILES, shares);
 	if (handle->user == NULL) {
 		free(handle);
 		return NULL;
 	}
 	handle->number = number;
-	if (handle_table_add(&filesystem->handles.by_number, number, handle) < 0) {
-		user_leave(&filesystem->users, handle->user, USER_FILES, shares);
+	if (handle_table_add(&filesystem->handles->by_number, number, handle) < 0) {
+		user_leave(filesystem->users, handle->user, USER_FILES, shares);
 		free(handle);
 		return NULL;
 	}
-	filesystem->handles.count++;
+	filesystem->handles->count++;
 	handle->filesystem = filesystem;
 	handle->inode = inode;
 	inode_use(filesystem, inode);
@@ -93,7 +94,7 @@ struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode,
 
 struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, uid_t uid)
 {
-	return handle_reopen(filesystem, inode, ++filesystem->handles.last_number, uid);
+	return handle_reopen(filesystem, inode, ++filesystem->handles->last_number, uid);
 }
 
 static struct state_place place(const struct state_item *item)
@@ -123,7 +124,8 @@ void handle_save(const struct handle *handle, FILE *out)
 	state_flag(out, "unseen", handle->holder_unseen);
 	if (handle->owner != NULL) {
 		engine_save_owner(handle->owner, out);
-		audit_notes_save(handle, handle_holders(handle), out);
+		audit_notes_save(handle->filesystem->handles->audited,
+				 handle_holders(handle)->audited, handle->number, out);
 	}
 	state_end(out);
 }
@@ -157,10 +159,10 @@ void handle_free(struct handle *handle)
 	}
 	forget_poll(handle);
 	state_journal_remove(filesystem->journal, &handle->item);
-	handle_table_remove(&filesystem->handles.by_number, handle->number);
-	filesystem->handles.count--;
+	handle_table_remove(&filesystem->handles->by_number, handle->number);
+	filesystem->handles->count--;
 	handle->inode->shard->fenced -= handle->fenced;
-	user_leave(&filesystem->users, handle->user, USER_FILES, handle_shares(handle->inode));
+	user_leave(filesystem->users, handle->user, USER_FILES, handle_shares(handle->inode));
 	inode_unuse(filesystem, handle->inode);
 	free(handle);
 }

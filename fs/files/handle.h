@@ -14,14 +14,16 @@
 #include <uthash.h>
 
 #include "files/handle_table.h"
-#include "files/holder.h"
 #include "journal/journal.h"
 #include "journal/text.h"
 
+struct audit_note;
 struct filesystem;
+struct holder;
 struct inode;
 struct kept_request;
 struct owning;
+struct recipient;
 struct user;
 struct waiting;
 
@@ -48,12 +50,21 @@ struct handle {
 			 in an earlier process of dlockfs, perhaps */
 };
 
+/* The holders of one path (holder.h). When there is none, all but the signals is zero. */
+struct holders {
+	int lost_signal, revoke_signal; /* 0: none */
+	struct recipient *recipients;	/* the processes, once each */
+	struct holder *ranges;		/* those by record locks */
+	struct audit_note *audited;	/* the same, for the log: audit_note.h */
+};
+
 struct handles {
 	struct handle_table by_number;
 	size_t count;
-	uint64_t last_number;  /* of what is open */
-	struct owning *owning; /* by path */
-	uint64_t last_holder;  /* of holders, for their places in the journal */
+	uint64_t last_number;	    /* of what is open */
+	struct owning *owning;	    /* by path */
+	struct audit_note *audited; /* who holds by flock or exclusive open: audit_note.h */
+	uint64_t last_holder;	    /* of holders, for their places in the journal */
 };
 
 /* Visits the handles in the order in which they were opened; not for who closes them. */

@@ -33,14 +33,6 @@
 struct handle;
 struct signal_round;
 
-/* The holders of one path. When there is none, all but the signals is zero. */
-struct holders {
-	int lost_signal, revoke_signal; /* 0: none */
-	struct recipient *recipients;	/* the processes, once each */
-	struct holder *ranges;		/* those by record locks */
-	struct audit_note *audited;	/* the same, for the log: audit_note.h */
-};
-
 /* The lock was granted to the thread by flock or exclusive open. To be called before the answer,
  * while the thread waits and so still has its number. 0: the daemon does not see its pid namespace.
  */

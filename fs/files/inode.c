@@ -12,6 +12,7 @@
 
 #include "files/filesystem.h"
 #include "files/lockfile.h"
+#include "files/shard.h"
 #include "files/user.h"
 #include "journal/fields.h"
 #include "kernel/request.h"
@@ -62,7 +63,7 @@ static bool is_name(const char *name)
 
 static void leave_name(struct filesystem *filesystem, struct inode *inode)
 {
-	user_leave(&filesystem->users, inode->user, USER_NAMES,
+	user_leave(filesystem->users, inode->user, USER_NAMES,
 		   user_shares_of_path(strlen(inode->path)));
 	inode->user = NULL;
 }
@@ -72,7 +73,7 @@ static void leave_name(struct filesystem *filesystem, struct inode *inode)
 static bool enter_name(struct filesystem *filesystem, struct inode *inode)
 {
 	if (inode->user == NULL)
-		inode->user = user_add(&filesystem->users, inode->maker, USER_NAMES,
+		inode->user = user_add(filesystem->users, inode->maker, USER_NAMES,
 				       user_shares_of_path(strlen(inode->path)));
 	return inode->user != NULL;
 }
@@ -92,9 +93,10 @@ static int create(struct filesystem *filesystem, char *path, mode_t mode, uid_t 
 	inode->name = slash != NULL ? slash + 1 : path;
 	inode->maker = uid;
 	inode->user =
-		user_add(&filesystem->users, uid, USER_NAMES, user_shares_of_path(strlen(path)));
+		user_add(filesystem->users, uid, USER_NAMES, user_shares_of_path(strlen(path)));
 	inode->shard = shard_of(filesystem, inode->path);
-	inode->node = ++filesystem->inodes.last_node;
+	inode->node = ++filesystem->inodes->last_node;
+	text_init(&inode->text, filesystem, inode->node);
 	inode->mode = mode;
 	inode->uid = uid;
 	inode->gid = gid;
@@ -102,10 +104,10 @@ static int create(struct filesystem *filesystem, char *path, mode_t mode, uid_t 
 	inode->keeps_files =
 		S_ISDIR(mode) && config_policy(filesystem->config, path).style == STYLE_FILE;
 	inode->atime = inode->mtime = inode->ctime = inode_time();
-	HASH_ADD(by_node, filesystem->inodes.by_node, node, sizeof(inode->node), inode);
+	HASH_ADD(by_node, filesystem->inodes->by_node, node, sizeof(inode->node), inode);
 	if (inode->user == NULL || inode->by_node.tbl == NULL) {
 		if (inode->by_node.tbl != NULL)
-			HASH_DELETE(by_node, filesystem->inodes.by_node, inode);
+			HASH_DELETE(by_node, filesystem->inodes->by_node, inode);
 		leave_name(filesystem, inode);
 		free(inode->path);
 		free(inode);
@@ -129,16 +131,16 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 
 static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 {
-	if (inode->parent != NULL || inode == filesystem->inodes.root)
+	if (inode->parent != NULL || inode == filesystem->inodes->root)
 		return;
 	/* From now on only open files count for the inode, on their users' accounts, and its text.
 	 */
 	leave_name(filesystem, inode);
 	if (inode->handles > 0 || inode->finders > 0)
 		return;
-	text_free(inode);
+	text_free(&inode->text);
 	state_journal_remove(filesystem->journal, &inode->item);
-	HASH_DELETE(by_node, filesystem->inodes.by_node, inode);
+	HASH_DELETE(by_node, filesystem->inodes->by_node, inode);
 	lockfile_free(inode);
 	free(inode->path);
 	free(inode);
@@ -149,7 +151,7 @@ void inode_leave_idle(struct filesystem *filesystem, struct inode *inode)
 	if (!inode->idle)
 		return;
 	inode->idle = false;
-	DL_DELETE2(filesystem->inodes.idle, inode, idle_prev, idle_next);
+	DL_DELETE2(filesystem->inodes->idle, inode, idle_prev, idle_next);
 	DL_DELETE2(inode->user->idle, inode, user_idle_prev, user_idle_next);
 	inode_mark(inode);
 }
@@ -213,7 +215,7 @@ struct inode *inode_directory(const struct inodes *inodes, const struct inode *i
 
 void inode_take_name(struct filesystem *filesystem, struct inode *inode, bool with_text)
 {
-	struct inode *parent = inode_directory(&filesystem->inodes, inode);
+	struct inode *parent = inode_directory(filesystem->inodes, inode);
 	struct inode *former = parent != NULL ? inode_child(parent, inode->name) : NULL;
 
 	if (parent == NULL || (former != NULL && inode_is_directory(former)))
@@ -221,7 +223,7 @@ void inode_take_name(struct filesystem *filesystem, struct inode *inode, bool wi
 	if (!enter_name(filesystem, inode))
 		return;
 	if (former != NULL && with_text)
-		text_move(former, inode);
+		text_move(&former->text, &inode->text);
 	if (former != NULL)
 		inode_detach(filesystem, former);
 	if (inode_attach(parent, inode) != 0)
@@ -230,7 +232,7 @@ void inode_take_name(struct filesystem *filesystem, struct inode *inode, bool wi
 
 void inode_leave_name(struct filesystem *filesystem, struct inode *inode)
 {
-	struct inode *parent = inode_directory(&filesystem->inodes, inode);
+	struct inode *parent = inode_directory(filesystem->inodes, inode);
 
 	if (parent != NULL && inode_child(parent, inode->name) == NULL)
 		inode_take_name(filesystem, inode, false);
@@ -266,7 +268,7 @@ void inode_set_idle(struct filesystem *filesystem, struct inode *inode)
 		return;
 	inode->idle = true;
 	inode->idle_since_ms = filesystem->now_ms;
-	DL_APPEND2(filesystem->inodes.idle, inode, idle_prev, idle_next);
+	DL_APPEND2(filesystem->inodes->idle, inode, idle_prev, idle_next);
 	DL_APPEND2(inode->user->idle, inode, user_idle_prev, user_idle_next);
 	inode_mark(inode);
 }
@@ -296,8 +298,8 @@ void inode_free_tree(struct filesystem *filesystem, struct inode *inode)
 	HASH_ITER (by_name, inode->children, child, next) {
 		inode_free_tree(filesystem, child);
 	}
-	if (inode == filesystem->inodes.root)
-		filesystem->inodes.root = NULL;
+	if (inode == filesystem->inodes->root)
+		filesystem->inodes->root = NULL;
 	inode_detach(filesystem, inode);
 }
 
@@ -358,9 +360,20 @@ static void note_change(struct inode *inode)
 	inode_mark(inode);
 }
 
+off_t inode_text_limit(const struct inode *inode)
+{
+	const struct lock_policy policy =
+		config_policy(inode->shard->filesystem->config, inode->path);
+	int64_t limit = config_text_limit(&policy);
+
+	if (inode->lockfile != NULL && limit > lockfile_text_limit(inode))
+		limit = lockfile_text_limit(inode);
+	return limit;
+}
+
 int inode_resize(struct inode *inode, off_t size, uid_t uid)
 {
-	int error = text_resize(inode, size, uid);
+	int error = text_resize(&inode->text, size, inode_text_limit(inode), uid);
 
 	if (error == 0)
 		note_change(inode);
@@ -369,7 +382,7 @@ int inode_resize(struct inode *inode, off_t size, uid_t uid)
 
 int inode_write(struct inode *inode, const char *data, size_t bytes, off_t offset, uid_t uid)
 {
-	int error = text_write(inode, data, bytes, offset, uid);
+	int error = text_write(&inode->text, data, bytes, offset, inode_text_limit(inode), uid);
 
 	if (error == 0)
 		note_change(inode);
@@ -471,7 +484,7 @@ static struct inode *make_restored(struct filesystem *filesystem, const char *pa
 		state_refuse(in, "path", "that of a file");
 		return NULL;
 	}
-	filesystem->inodes.last_node = node - 1; /* the next inode gets the number after this */
+	filesystem->inodes->last_node = node - 1; /* the next inode gets the number after this */
 	uid_t maker = (uid_t)state_get_unsigned(in, "maker", UINT32_MAX);
 	if (create(filesystem, strdup(path), mode, maker, 0, &inode) != 0)
 		state_starve(in);
@@ -483,11 +496,11 @@ static void restore_name(struct filesystem *filesystem, struct inode *inode,
 			 struct state_reader *in)
 {
 	struct inode *parent =
-		inode_find(&filesystem->inodes, state_get_unsigned(in, "parent", UINT64_MAX));
+		inode_find(filesystem->inodes, state_get_unsigned(in, "parent", UINT64_MAX));
 	size_t length = strlen(inode->path) - strlen(inode->name);
 
 	if (parent == NULL || !inode_is_directory(parent) ||
-	    (parent->parent == NULL && parent != filesystem->inodes.root) ||
+	    (parent->parent == NULL && parent != filesystem->inodes->root) ||
 	    strlen(parent->path) != (length > 0 ? length - 1 : 0) ||
 	    strncmp(parent->path, inode->path, strlen(parent->path)) != 0) {
 		state_refuse(in, "parent", "the directory of the path");
@@ -515,13 +528,13 @@ int inode_restore(struct filesystem *filesystem, struct state_reader *in)
 	uint64_t node = state_get_unsigned(in, "node", ((uint64_t)1 << 62) - 1);
 	mode_t mode = (mode_t)state_get_unsigned(in, "mode", UINT32_MAX);
 	bool is_root = node == FUSE_ROOT_ID;
-	struct inode *inode = filesystem->inodes.root;
+	struct inode *inode = filesystem->inodes->root;
 
 	if (!S_ISDIR(mode) && (is_root || (!S_ISREG(mode) && !S_ISLNK(mode))))
 		state_refuse(in, "mode", "that of a file or a directory");
 	else if (is_root != (*path == '\0'))
 		state_refuse(in, "path", "nothing for the root alone");
-	else if (node == 0 || (!is_root && inode_find(&filesystem->inodes, node) != NULL))
+	else if (node == 0 || (!is_root && inode_find(filesystem->inodes, node) != NULL))
 		state_refuse(in, "node", "a number, once");
 	if (state_failed(in))
 		return -EINVAL;
@@ -535,8 +548,10 @@ int inode_restore(struct filesystem *filesystem, struct state_reader *in)
 		restore_name(filesystem, inode, in);
 	if (state_has(in, "idle_since_ms"))
 		restore_idle(filesystem, inode, in);
-	if (state_has(in, "text"))
-		text_restore(inode, in);
+	if (state_has(in, "text") && S_ISDIR(mode))
+		state_refuse(in, "text", "what fits into a file");
+	else if (state_has(in, "text"))
+		text_restore(&inode->text, inode->maker, in);
 	return fields_restore(fields, inode, in);
 }
 
@@ -549,9 +564,9 @@ void inode_restored_all(struct filesystem *filesystem)
 {
 	struct inode *inode, *next;
 
-	lockfile_restored_all(&filesystem->inodes);
-	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
+	lockfile_restored_all(filesystem->inodes);
+	HASH_ITER (by_node, filesystem->inodes->by_node, inode, next) {
 		free_if_unused(filesystem, inode);
 	}
-	DL_SORT2(filesystem->inodes.idle, compare_idle, idle_prev, idle_next);
+	DL_SORT2(filesystem->inodes->idle, compare_idle, idle_prev, idle_next);
 }

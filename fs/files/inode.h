@@ -30,14 +30,16 @@
 #include "journal/journal.h"
 #include "journal/text.h"
 
-#define PATH_BYTES_MAX 4095 /* of a lock's path below the mount */
-
 #define NODES_END ((uint64_t)1 << 62) /* of inodes: from here on those of .dlockfs */
 
 #define FOREVER_SECONDS (365.0 * 24 * 3600) /* of what the kernel may remember for good */
 
 struct brief;
+struct config;
 struct filesystem;
+struct looked;
+struct shard;
+struct user;
 
 struct inode {
 	struct state_item item; /* first */
@@ -78,6 +80,8 @@ struct inodes {
 	struct inode *root;
 	struct inode *idle; /* named files that nobody has open, the longest idle first */
 	uint64_t last_node;
+	int makers;	       /* epoll(7) of processes that made lock files: lockfile_name.h */
+	struct looked *looked; /* what threads have looked up last: looked.h */
 };
 
 /* Something that inode_save() writes has changed. */
@@ -164,6 +168,9 @@ double inode_attr_timeout(const struct inode *inode);
 /* The file is created anew under its name: it belongs to its creator, and is empty unless it keeps
  * its text. */
 void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid, bool keeps_text);
+
+/* How long the text may become, in bytes: `text_limit` of the lock, or less. */
+off_t inode_text_limit(const struct inode *inode);
 
 /* Cuts the text; or extends it with zeros, on the account of `uid`. Returns 0; -EFBIG, -EDQUOT or
  * -ENOMEM. */

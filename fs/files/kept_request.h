@@ -18,25 +18,8 @@
 #include "journal/text.h"
 
 struct filesystem;
-
 struct kept_request;
-
-/* What a request that is put aside, and then handled from the beginning (ops/held.h), need not wait
- * for once more. */
-struct request_pass {
-	uint64_t late_serial; /* it has waited for these texts (ops/late.h); 0: for none */
-	bool has_paid;	      /* it counts among the writes of its user (files/user.h) */
-};
-
-struct requests {
-	const void *handled;  /* the one that is being handled, as it was read; NULL: unknown */
-	size_t handled_bytes; /* of that */
-	struct kept_request *kept;
-	uint64_t last_serial;		    /* of these, for their places in the journal */
-	const struct kept_request *resumed; /* the one that is being handled again */
-	struct request_pass pass;	    /* of the one that is being handled */
-	unsigned int max_write; /* as was agreed on with the kernel; 0: nothing was yet */
-};
+struct requests;
 
 /* Keeps the request that is being handled. *ret is NULL if it is not known. A long one is on its
  * user's account (user_shares_of_request()), whose limit is not checked. Returns 0 or -ENOMEM. */

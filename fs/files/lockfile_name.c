@@ -16,8 +16,11 @@
 #include "claim/file_path.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
+#include "files/names.h"
+#include "files/shard.h"
 #include "files/telling.h"
 #include "files/user.h"
+#include "files/user_lines.h"
 #include "kernel/process_start.h"
 #include "kernel/signal_round.h"
 
@@ -28,7 +31,7 @@ int lockfile_prepare(struct filesystem *filesystem, struct inode *directory, con
 	struct inode *inode;
 
 	inode_leave_idle(filesystem, directory);
-	filesystem_make_room(filesystem, uid, shares);
+	names_make_room(filesystem, uid, shares);
 	inode_set_idle(filesystem, directory);
 	int error = user_check(filesystem, uid, USER_NAMES, shares);
 	if (error == 0)
@@ -111,7 +114,8 @@ static void watch_maker(struct inode *inode)
 
 	if (config_policy(filesystem->config, inode->path).file_owner != FILE_OWNER_PROCESS)
 		return;
-	if (epoll_ctl(filesystem->makers, EPOLL_CTL_ADD, inode->lockfile->maker_fd, &event) < 0 &&
+	if (epoll_ctl(filesystem->inodes->makers, EPOLL_CTL_ADD, inode->lockfile->maker_fd,
+		      &event) < 0 &&
 	    may_log(inode))
 		log_lock_error(inode->path, "the end of process %d will not be seen: %m",
 			       (int)inode->lockfile->maker);
@@ -174,8 +178,8 @@ struct inode *lockfile_next_abandoned(const struct filesystem *filesystem)
 {
 	struct epoll_event event;
 
-	while (epoll_wait(filesystem->makers, &event, 1, 0) == 1) {
-		struct inode *inode = inode_find(&filesystem->inodes, event.data.u64);
+	while (epoll_wait(filesystem->inodes->makers, &event, 1, 0) == 1) {
+		struct inode *inode = inode_find(filesystem->inodes, event.data.u64);
 		if (inode == NULL || inode->lockfile == NULL || inode->lockfile->maker_fd < 0)
 			continue;
 		close(inode->lockfile->maker_fd);
@@ -199,7 +203,7 @@ void lockfile_forget(struct filesystem *filesystem, struct inode *inode)
 
 struct inode *lockfile_find(const struct filesystem *filesystem, const char *path)
 {
-	struct inode *inode = filesystem->inodes.root;
+	struct inode *inode = filesystem->inodes->root;
 	char *copy = strdup(path), *rest = copy, *name;
 
 	while (inode != NULL && (name = strsep(&rest, "/")) != NULL)

@@ -13,6 +13,7 @@
 #include "base/escape.h"
 #include "claim/file_path.h"
 #include "files/filesystem.h"
+#include "files/shard.h"
 
 /* UINT32_MAX is nobody's, and means no change: chown(2). */
 #define ACCOUNT_MAX (UINT32_MAX - 1)
@@ -221,7 +222,7 @@ bool lockfile_is_same(const struct inode *inode, const struct lockfile_facts *fa
 int lockfile_update(struct inode *inode, const struct lockfile_facts *facts)
 {
 	struct lockfile *lockfile = inode->lockfile;
-	int error = text_set(inode, facts->text, facts->text_bytes, inode->maker);
+	int error = text_set(&inode->text, facts->text, facts->text_bytes, inode->maker);
 
 	/* Open files of a name have locked by its queue. */
 	if (error == 0 && !lockfile_is_same(inode, facts))

@@ -31,14 +31,9 @@
 struct filesystem;
 struct fuse_in_header;
 struct inode;
-struct looked;
 
 /* Calls of so many threads are known at a time. */
 #define LOOKED_MAX 256
-
-struct looked_threads {
-	struct looked *list; /* by thread; the one that has looked something up last is the last */
-};
 
 /* Before each request: forgets what the thread has looked up for an earlier call. */
 void looked_pass(struct filesystem *filesystem, const struct fuse_in_header *request);

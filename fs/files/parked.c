@@ -17,8 +17,12 @@
 #include "files/brief.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
+#include "files/holder.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
+#include "files/metrics.h"
+#include "files/request.h"
+#include "files/shard.h"
 #include "journal/fields.h"
 
 static const struct parked *of_item(const struct state_item *item)
@@ -62,7 +66,7 @@ static void *create(size_t bytes, struct handle *handle, enum parked_kind kind, 
 	parked->handle = handle;
 	parked->kind = kind;
 	parked->since_us = histogram_now_us();
-	parked->number = ++filesystem->handles.last_number;
+	parked->number = ++filesystem->handles->last_number;
 	mark(parked);
 	return parked;
 }
@@ -285,7 +289,7 @@ bool parked_lacks_lock(const struct handle *handle)
 
 static void keep_request(struct parked *parked)
 {
-	const struct requests *requests = &parked->handle->filesystem->requests;
+	const struct requests *requests = parked->handle->filesystem->requests;
 
 	if (requests->handled == NULL || requests->handled_bytes > PARKED_REQUEST_BYTES)
 		return;
@@ -325,7 +329,7 @@ static struct parked *find_kept(const struct handle *handle, const void *request
 
 bool parked_resume(struct handle *handle, fuse_req_t req)
 {
-	const void *request = handle->filesystem->requests.handled;
+	const void *request = handle->filesystem->requests->handled;
 	struct parked *parked = request != NULL ? find_kept(handle, request) : NULL;
 
 	if (parked == NULL)

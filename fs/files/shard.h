@@ -66,7 +66,11 @@ struct shards {
 struct shard_events {
 	const struct engine_events *engine;
 	const struct lockfile_events *lockfiles;
+	const struct view_files *files; /* shows lock files */
 };
+
+/* The shard that has the lock at `path`. */
+struct shard *shard_of(const struct filesystem *filesystem, const char *path);
 
 /* Opens a shard for each store of the configuration; `former` has as many, or is NULL. The
  * configuration stays the caller's, as do the events. To be called after the process went to the

@@ -27,6 +27,8 @@
 #include "files/kept_request.h"
 #include "files/lockfile_name.h"
 #include "files/lockfile_view.h"
+#include "files/shard.h"
+#include "files/user_lines.h"
 #include "files/waiting.h"
 
 enum { READ_AGAIN_MS = 100, WRITES_MAX = 5 };

@@ -53,6 +53,8 @@ struct user {
 struct users {
 	struct user *by_uid;
 	uint64_t limited[USER_SHARES]; /* refusals of users who had too many */
+	struct user_lines *lines;      /* in the log: user_lines.h */
+	struct user_writes *writes;    /* on the servers: user_writes.h */
 };
 
 /* NULL: the user has nothing. */

@@ -45,7 +45,7 @@ static struct user_lines_share *find(struct user_lines *lines, uid_t uid, int64_
 
 bool user_lines_pass(struct filesystem *filesystem, uid_t uid, enum user_lines_kind kind)
 {
-	struct user_lines *lines = &filesystem->lines;
+	struct user_lines *lines = filesystem->users->lines;
 
 	if (!user_is_limited(uid))
 		return true;
@@ -61,7 +61,7 @@ bool user_lines_next(struct filesystem *filesystem, enum user_lines_kind kind, b
 		     uint64_t *count)
 {
 	for (int i = 0; i <= USER_LINES_USERS; i++) {
-		struct user_lines_share *share = &filesystem->lines.shares[i];
+		struct user_lines_share *share = &filesystem->users->lines->shares[i];
 		int64_t due_ms = share->since_ms[kind] + USER_LINES_TELL_MS;
 
 		if (share->left_out[kind] == 0 || (!all && due_ms > filesystem->now_ms))

@@ -12,7 +12,11 @@
 
 #include "files/filesystem.h"
 #include "files/lockfile_name.h"
+#include "files/looked.h"
+#include "files/request.h"
+#include "files/shard.h"
 #include "files/user_writes.h"
+#include "ops/calls.h"
 
 int asking_errno(int error)
 {
@@ -32,10 +36,10 @@ int asking_check(fuse_req_t req)
 {
 	struct filesystem *filesystem = filesystem_of(req);
 
-	if (filesystem->requests.resumed != NULL)
+	if (filesystem->requests->resumed != NULL)
 		return 0;
 	return user_check(filesystem, fuse_req_ctx(req)->uid, USER_WAITERS,
-			  1 + user_shares_of_request(filesystem->requests.handled_bytes));
+			  1 + user_shares_of_request(filesystem->requests->handled_bytes));
 }
 
 static void refuse(struct waiting *waiting, int error)
@@ -68,7 +72,7 @@ static struct asking *create(size_t bytes, struct shard *shard, const char *path
 	asking->shard = shard;
 	asking->limit_ms = config_policy(filesystem->config, path).try_limit_ms;
 	asking->done = done;
-	DL_APPEND(filesystem->askings, &asking->waiting);
+	DL_APPEND(filesystem->calls->askings, &asking->waiting);
 	return asking;
 }
 
@@ -90,7 +94,7 @@ static struct asking *create_for(fuse_req_t req, size_t bytes, struct shard *sha
 	}
 	asking->uid = caller->uid;
 	asking->thread = caller->pid;
-	asking->resumed = asking->filesystem->requests.resumed != NULL;
+	asking->resumed = asking->filesystem->requests->resumed != NULL;
 	return asking;
 }
 
@@ -143,7 +147,7 @@ static void free_names(struct asking *asking)
 
 void asking_free(struct asking *asking)
 {
-	DL_DELETE(asking->filesystem->askings, &asking->waiting);
+	DL_DELETE(asking->filesystem->calls->askings, &asking->waiting);
 	waiting_end(asking->filesystem, &asking_kind, &asking->waiting);
 	free_names(asking);
 	lockfile_facts_finish(&asking->facts);
@@ -228,7 +232,7 @@ void asking_list_path(struct asking *asking, const char *path)
 
 void asking_skip(struct asking *asking)
 {
-	asking->filesystem->askings_ready |= asking->answers == 0;
+	asking->filesystem->calls->askings_ready |= asking->answers == 0;
 }
 
 void asking_reply(struct asking *asking, int error)
@@ -267,9 +271,9 @@ void asking_go_on(struct filesystem *filesystem)
 {
 	struct waiting *waiting, *next;
 
-	while (filesystem->askings_ready) {
-		filesystem->askings_ready = false;
-		DL_FOREACH_SAFE (filesystem->askings, waiting, next) {
+	while (filesystem->calls->askings_ready) {
+		filesystem->calls->askings_ready = false;
+		DL_FOREACH_SAFE (filesystem->calls->askings, waiting, next) {
 			struct asking *asking = (struct asking *)waiting;
 			if (asking->answers == 0)
 				asking->done(asking);

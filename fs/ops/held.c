@@ -10,10 +10,12 @@
 #include <utlist.h>
 
 #include "files/filesystem.h"
+#include "files/request.h"
 #include "files/waiting.h"
+#include "ops/calls.h"
 
 struct held {
-	struct waiting waiting; /* first; in filesystem->held or held_until. It counts for nobody if
+	struct waiting waiting; /* first; in calls->held or held_until. It counts for nobody if
 				   its call does already */
 	struct filesystem *filesystem;
 	struct request_pass pass;
@@ -30,7 +32,7 @@ static struct held *held_of(struct waiting *waiting)
 static struct waiting **list_of(const struct held *held)
 {
 	struct filesystem *filesystem = held->filesystem;
-	return held->due_ms != 0 ? &filesystem->held_until : &filesystem->held;
+	return held->due_ms != 0 ? &filesystem->calls->held_until : &filesystem->calls->held;
 }
 
 static void free_held(struct held *held)
@@ -77,7 +79,7 @@ static void enter(struct waiting **list, struct waiting *waiting)
 
 static struct held *create(struct filesystem *filesystem, int64_t due_ms)
 {
-	const struct requests *requests = &filesystem->requests;
+	const struct requests *requests = filesystem->requests;
 	struct held *held = NULL;
 
 	if (requests->handled != NULL)
@@ -126,7 +128,7 @@ bool held_hold_counted(fuse_req_t req, bool knows_eintr, int64_t due_ms)
 
 void held_wake(struct filesystem *filesystem)
 {
-	filesystem->held_ready = true;
+	filesystem->calls->held_ready = true;
 }
 
 /* If it is held again, it comes to the end of the list. */
@@ -140,20 +142,20 @@ static void handle_again(struct held *held)
 		return;
 	}
 	memcpy(buffer.mem, held->request, held->bytes);
-	filesystem->requests.pass = held->pass;
+	filesystem->requests->pass = held->pass;
 	fuse_reply_none(held->waiting.req); /* libfuse makes another one of it */
 	free_held(held);
-	filesystem_handle(filesystem, &buffer);
+	request_handle(filesystem, &buffer);
 	free(buffer.mem);
 }
 
 /* As many as there are now. */
 static void handle_woken(struct filesystem *filesystem)
 {
-	struct waiting **list = &filesystem->held, *waiting;
+	struct waiting **list = &filesystem->calls->held, *waiting;
 	size_t count;
 
-	filesystem->held_ready = false;
+	filesystem->calls->held_ready = false;
 	DL_COUNT(*list, waiting, count);
 	for (; count > 0 && *list != NULL; count--)
 		handle_again(held_of(*list));
@@ -161,18 +163,18 @@ static void handle_woken(struct filesystem *filesystem)
 
 bool held_go_on(struct filesystem *filesystem)
 {
-	bool woken = filesystem->held_ready;
+	bool woken = filesystem->calls->held_ready;
 	bool due = held_deadline(filesystem) <= filesystem->now_ms;
 
 	if (woken)
 		handle_woken(filesystem);
 	while (held_deadline(filesystem) <= filesystem->now_ms)
-		handle_again(held_of(filesystem->held_until));
+		handle_again(held_of(filesystem->calls->held_until));
 	return woken || due;
 }
 
 int64_t held_deadline(const struct filesystem *filesystem)
 {
-	const struct waiting *first = filesystem->held_until;
+	const struct waiting *first = filesystem->calls->held_until;
 	return first != NULL ? ((const struct held *)first)->due_ms : INT64_MAX;
 }

@@ -12,13 +12,13 @@
 
 struct inode *content_inode(const struct asking *asking)
 {
-	return inode_find(&asking->filesystem->inodes, asking->node);
+	return inode_find(asking->filesystem->inodes, asking->node);
 }
 
 /* Returns 0, -EDQUOT or -ENOMEM. */
 static int copy_content(struct inode *to, const struct inode *from)
 {
-	int error = text_set(to, from->text.bytes, from->text.count, to->maker);
+	int error = text_set(&to->text, from->text.bytes, from->text.count, to->maker);
 
 	if (error != 0)
 		return error;

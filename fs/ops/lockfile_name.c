@@ -15,8 +15,12 @@
 #include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/lockfile_name.h"
+#include "files/looked.h"
+#include "files/shard.h"
+#include "files/user_lines.h"
 #include "kernel/calling.h"
 #include "ops/asking.h"
+#include "ops/calls.h"
 #include "ops/late.h"
 #include "ops/lockfile_ops.h"
 #include "ops/writes.h"
@@ -38,7 +42,7 @@ bool lockfile_stands(const struct inode *inode)
 
 static struct inode *parent_of(const struct asking *asking)
 {
-	return inode_find_directory(&asking->filesystem->inodes, asking->parent);
+	return inode_find_directory(asking->filesystem->inodes, asking->parent);
 }
 
 static void reply_entry(fuse_req_t req, const struct inode *inode)
@@ -78,7 +82,7 @@ void lockfile_lookup(fuse_req_t req, struct inode *parent, const char *name)
 	pid_t thread = fuse_req_ctx(req)->pid;
 
 	if (lockfile_stands(inode) && !looked_again(filesystem, thread) &&
-	    filesystem->calls_are_seen && calling_goes_on(thread) &&
+	    filesystem->calls->calls_are_seen && calling_goes_on(thread) &&
 	    looked_note(filesystem, thread, inode, true)) {
 		reply_entry(req, inode);
 		return;
@@ -237,7 +241,7 @@ void lockfile_make(fuse_req_t req, struct inode *parent, const char *name, mode_
 			    : prepare_for_caller(req, parent, name, mode, bytes, &inode);
 
 	if (error == 0 && target != NULL) {
-		error = text_set(inode, target, bytes, inode->maker);
+		error = text_set(&inode->text, target, bytes, inode->maker);
 		if (error != 0)
 			inode_detach(filesystem, inode);
 	}
@@ -291,7 +295,7 @@ int lockfile_renumber(struct inode *inode, const struct inode *except, nlink_t l
 /* The inode is to have the content of the other one. Returns 0, -EDQUOT or -ENOMEM. */
 static int copy_content(struct inode *inode, struct inode *from)
 {
-	int error = text_set(inode, from->text.bytes, from->text.count, inode->maker);
+	int error = text_set(&inode->text, from->text.bytes, from->text.count, inode->maker);
 
 	if (error == 0 && S_ISREG(from->mode))
 		error = lockfile_set_queue(inode, from->lockfile->queue);
@@ -493,7 +497,7 @@ void lockfile_ask_to_remove(struct asking *asking, struct inode *inode)
 /* The directory has been listed. */
 static void found_empty(struct asking *asking)
 {
-	struct inode *inode = inode_find(&asking->filesystem->inodes, asking->node);
+	struct inode *inode = inode_find(asking->filesystem->inodes, asking->node);
 
 	if (asking->read_error != 0)
 		asking_reply(asking, asking_errno(asking->read_error));

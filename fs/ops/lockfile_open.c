@@ -17,6 +17,7 @@
 #include "files/filesystem.h"
 #include "files/handle_end.h"
 #include "files/lockfile_name.h"
+#include "files/shard.h"
 #include "files/user.h"
 #include "ops/asking.h"
 #include "ops/late.h"
@@ -78,7 +79,7 @@ static void created(struct asking *asking)
 {
 	struct inode *inode = asking->made;
 	struct lockfile_opening *opening = inode->lockfile->opening;
-	struct inode *directory = inode_find_directory(&asking->filesystem->inodes, asking->parent);
+	struct inode *directory = inode_find_directory(asking->filesystem->inodes, asking->parent);
 	int error = asking->alter_error;
 
 	/* The process before may have made it, and have ended before it could tell. */
@@ -261,7 +262,7 @@ void lockfile_resume_all(struct filesystem *filesystem)
 {
 	struct inode *inode, *next;
 
-	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
+	HASH_ITER (by_node, filesystem->inodes->by_node, inode, next) {
 		struct lockfile *lockfile = inode->lockfile;
 		const struct inode *directory;
 
@@ -271,7 +272,7 @@ void lockfile_resume_all(struct filesystem *filesystem)
 			lockfile_abandon(inode);
 		if (lockfile == NULL || lockfile->opening == NULL || lockfile->opening->decided)
 			continue;
-		directory = inode_directory(&filesystem->inodes, inode);
+		directory = inode_directory(filesystem->inodes, inode);
 		if (directory == NULL || wait_for(inode, directory) != 0) {
 			lockfile->opening->decided = true;
 			lockfile->opening->error = EIO;

@@ -54,13 +54,13 @@ static void list_source(struct asking *asking, struct inode *source);
 /* What is renamed, while it has the old name. */
 static struct inode *source_of(const struct asking *asking)
 {
-	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node);
+	struct inode *source = inode_find(asking->filesystem->inodes, asking->node);
 	return source != NULL && source->parent != NULL ? source : NULL;
 }
 
 static struct inode *new_parent_of(const struct asking *asking)
 {
-	return inode_find_directory(&asking->filesystem->inodes, renaming_of(asking)->new_parent);
+	return inode_find_directory(asking->filesystem->inodes, renaming_of(asking)->new_parent);
 }
 
 /* Whether what is replaced has other names, which are told. */
@@ -154,7 +154,7 @@ static void found_source(struct asking *asking)
 	if (error == 0)
 		error = lockfile_update(source, &asking->facts);
 	if (error == 0)
-		error = text_set(asking->made, source->text.bytes, source->text.count,
+		error = text_set(&asking->made->text, source->text.bytes, source->text.count,
 				 asking->made->maker);
 	if (error != 0) {
 		fail(asking, asking_errno(error));

@@ -15,9 +15,14 @@
 #include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/handle_end.h"
+#include "files/holder.h"
 #include "files/inode.h"
 #include "files/lockfile.h"
+#include "files/looked.h"
+#include "files/metrics.h"
+#include "files/names.h"
 #include "files/parked.h"
+#include "files/shard.h"
 #include "files/user.h"
 #include "kernel/notifier.h"
 #include "kernel/request.h"
@@ -52,7 +57,7 @@ static int open_handle(fuse_req_t req, struct inode *inode, struct handle **ret)
 void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct filesystem *filesystem = filesystem_of(req);
-	struct inode *inode = inode_find(&filesystem->inodes, node);
+	struct inode *inode = inode_find(filesystem->inodes, node);
 
 	if (status_owns(node)) {
 		status_open(req, node, info);
@@ -125,12 +130,12 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 {
 	bool foreign = is_foreign_exclusive(req, flags);
 	struct filesystem *filesystem = filesystem_of(req);
-	struct inode *parent = inode_find_directory(&filesystem->inodes, parent_node);
+	struct inode *parent = inode_find_directory(filesystem->inodes, parent_node);
 	if (status_owns(parent_node))
 		return -EROFS;
 	if (parent == NULL)
 		return looked_stale(filesystem, fuse_req_ctx(req)->pid);
-	if (parent == filesystem->inodes.root && strcmp(name, STATUS_NAME) == 0)
+	if (parent == filesystem->inodes->root && strcmp(name, STATUS_NAME) == 0)
 		return -EPERM; /* reserved */
 	struct inode *inode = inode_child(parent, name);
 	if (inode != NULL && inode_is_directory(inode))
@@ -144,7 +149,7 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 	}
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	size_t shares = inode_name_shares(parent, name);
-	filesystem_make_room(filesystem, caller->uid, shares);
+	names_make_room(filesystem, caller->uid, shares);
 	int error = user_check(filesystem, caller->uid, USER_NAMES, shares);
 	if (error != 0)
 		return error;
@@ -204,10 +209,10 @@ static void write_path(fuse_req_t req, fuse_ino_t parent_node, const char *name,
 		       char path[CREATED_PATH_BYTES])
 {
 	const struct filesystem *filesystem = filesystem_of(req);
-	const struct inode *parent = inode_find_directory(&filesystem->inodes, parent_node);
+	const struct inode *parent = inode_find_directory(filesystem->inodes, parent_node);
 
 	snprintf(path, CREATED_PATH_BYTES, "%s%s%s", parent != NULL ? parent->path : "",
-		 parent != NULL && parent != filesystem->inodes.root ? "/" : "", name);
+		 parent != NULL && parent != filesystem->inodes->root ? "/" : "", name);
 }
 
 /* The flags by which a lock file is to be opened: an exclusive open may be one that takes no lock,
@@ -249,7 +254,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	struct fuse_entry_param entry;
 
 	struct inode *directory =
-		status_owns(parent) ? NULL : inode_find_directory(&filesystem->inodes, parent);
+		status_owns(parent) ? NULL : inode_find_directory(filesystem->inodes, parent);
 	if (directory != NULL && lockfile_directory(directory) &&
 	    (parent != FUSE_ROOT_ID || strcmp(name, STATUS_NAME) != 0)) {
 		lockfile_create_open(req, directory, name, mode, info);
@@ -300,7 +305,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
  * open(O_EXCL). */
 void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
-	struct handle *handle = handle_find(&filesystem_of(req)->handles, node, info);
+	struct handle *handle = handle_find(filesystem_of(req)->handles, node, info);
 	struct owner *owner = handle != NULL ? handle_any_owner(handle) : NULL;
 	(void)node;
 
@@ -327,7 +332,7 @@ void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 void op_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct filesystem *filesystem = filesystem_of(req);
-	struct handle *handle = handle_find(&filesystem->handles, node, info);
+	struct handle *handle = handle_find(filesystem->handles, node, info);
 
 	if (status_owns(node)) {
 		status_release(req, info);

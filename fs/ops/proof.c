@@ -44,8 +44,8 @@ static void ask_next(struct shard *shard)
 
 void serving_ask(struct filesystem *filesystem)
 {
-	for (size_t i = 0; i < filesystem->shards.count; i++)
-		ask_next(&filesystem->shards.list[i]);
+	for (size_t i = 0; i < filesystem->shards->count; i++)
+		ask_next(&filesystem->shards->list[i]);
 }
 
 static void prove(fuse_req_t req, struct handle *handle, enum parked_kind kind)
@@ -84,7 +84,7 @@ static void prove(fuse_req_t req, struct handle *handle, enum parked_kind kind)
 /* Valid replies: err. */
 void op_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_file_info *info)
 {
-	struct handle *handle = handle_find(&filesystem_of(req)->handles, node, info);
+	struct handle *handle = handle_find(filesystem_of(req)->handles, node, info);
 	(void)datasync;
 
 	if (status_owns(node))
@@ -126,7 +126,7 @@ void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argum
 	      struct fuse_file_info *info, unsigned int flags, const void *in, size_t in_bytes,
 	      size_t out_bytes)
 {
-	struct handle *handle = handle_find(&filesystem_of(req)->handles, node, info);
+	struct handle *handle = handle_find(filesystem_of(req)->handles, node, info);
 	(void)argument;
 
 	if (status_owns(node) && writes_hold(req))

@@ -21,6 +21,9 @@
 #include "files/holder.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
+#include "files/lockfile_view.h"
+#include "files/looked.h"
+#include "files/names.h"
 #include "files/parked.h"
 #include "files/steer.h"
 #include "files/telling.h"
@@ -69,31 +72,41 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 		connection->max_write = REQUEST_BYTES_MAX - REQUEST_HEADERS_BYTES;
 	/* A program that takes over keeps the former value: its version of libfuse might agree on
 	 * another one. */
-	if (filesystem->requests.max_write != 0)
-		connection->max_write = filesystem->requests.max_write;
-	filesystem->requests.max_write = connection->max_write;
-	if (filesystem->on_ready != NULL)
-		filesystem->on_ready(filesystem->context);
+	if (filesystem->requests->max_write != 0)
+		connection->max_write = filesystem->requests->max_write;
+	filesystem->requests->max_write = connection->max_write;
+	if (filesystem->calls->on_ready != NULL)
+		filesystem->calls->on_ready(filesystem->calls->context);
 }
 
-int serving_init(struct filesystem *filesystem, const struct config *config,
-		 const struct shards *shards)
+int serving_init(struct serving *serving, const struct config *config, const struct shards *shards)
 {
-	*filesystem = (struct filesystem){
-		.config = config,
+	struct filesystem *filesystem = &serving->filesystem;
+
+	*serving = (struct serving){
+		.filesystem = {.config = config,
+			       .shards = &serving->shards,
+			       .inodes = &serving->inodes,
+			       .handles = &serving->handles,
+			       .users = &serving->users,
+			       .requests = &serving->requests,
+			       .calls = &serving->calls,
+			       .metrics = &serving->metrics,
+			       .briefs = &serving->briefs,
+			       .telling = &serving->telling,
+			       /* From there on the kernel checks attributes anew after CREATE;
+				* before, open(2) returns at once. */
+			       .exclusive_open_waits = kernel_is_of_5(7)},
 		.shards = *shards,
-		.inodes.last_node = FUSE_ROOT_ID - 1,
-		.makers = epoll_create1(EPOLL_CLOEXEC),
+		.inodes = {.last_node = FUSE_ROOT_ID - 1, .makers = epoll_create1(EPOLL_CLOEXEC)},
+		.users = {.lines = &serving->user_lines, .writes = &serving->user_writes},
 		/* From there on calling_makes_name() is safe. */
-		.calls_are_seen = kernel_is_of_5(11),
-		/* From there on the kernel checks attributes anew after CREATE; before, open(2)
-		 * returns at once. */
-		.exclusive_open_waits = kernel_is_of_5(7),
+		.calls.calls_are_seen = kernel_is_of_5(11),
 	};
 	for (size_t i = 0; i < shards->count; i++)
 		shards->list[i].filesystem = filesystem;
-	metrics_init(&filesystem->metrics);
-	if (filesystem->makers < 0)
+	metrics_init(filesystem->metrics);
+	if (filesystem->inodes->makers < 0)
 		return -errno;
 	if (gethostname(filesystem->host, sizeof(filesystem->host) - 1) < 0)
 		return -errno;
@@ -105,7 +118,7 @@ int serving_init(struct filesystem *filesystem, const struct config *config,
 	if (filesystem->status == NULL)
 		return -ENOMEM;
 	int error = inode_create(filesystem, NULL, "", S_IFDIR | config->mode, warden_uid(),
-				 warden_gid(), &filesystem->inodes.root);
+				 warden_gid(), &filesystem->inodes->root);
 	if (error != 0)
 		serving_finish(filesystem);
 	return error;
@@ -126,7 +139,7 @@ void serving_prepare_handover(struct filesystem *filesystem)
 	telling_finish(filesystem);
 	waiting_refuse_all(filesystem->status->waits, &status_waiting, -ETIMEDOUT);
 	waiting_refuse_all(filesystem->steers, &steer_kind, -EIO);
-	HANDLES_FOREACH (&filesystem->handles, handle) {
+	HANDLES_FOREACH (filesystem->handles, handle) {
 		handle_wake_poll(handle);
 	}
 }
@@ -134,16 +147,16 @@ void serving_prepare_handover(struct filesystem *filesystem)
 void serving_stop(struct filesystem *filesystem)
 {
 	struct handle *handle;
-	shards_end(&filesystem->shards);
+	shards_end(filesystem->shards);
 	telling_finish(filesystem);
-	HANDLES_FOREACH (&filesystem->handles, handle) {
+	HANDLES_FOREACH (filesystem->handles, handle) {
 		waiting_refuse_all(handle->parked, &parked_kind, -ENOLCK);
 	}
 	waiting_refuse_all(filesystem->status->waits, &status_waiting, -EIO);
 	waiting_refuse_all(filesystem->steers, &steer_kind, -EIO);
-	waiting_refuse_all(filesystem->askings, &asking_kind, -EIO);
-	waiting_refuse_all(filesystem->held, &held_kind, -EIO);
-	waiting_refuse_all(filesystem->held_until, &held_kind, -EIO);
+	waiting_refuse_all(filesystem->calls->askings, &asking_kind, -EIO);
+	waiting_refuse_all(filesystem->calls->held, &held_kind, -EIO);
+	waiting_refuse_all(filesystem->calls->held_until, &held_kind, -EIO);
 	late_finish(filesystem);
 	tell_left_out(filesystem, true);
 }
@@ -151,31 +164,31 @@ void serving_stop(struct filesystem *filesystem)
 void serving_finish(struct filesystem *filesystem)
 {
 	struct handle *handle;
-	while ((handle = handle_table_next(&filesystem->handles.by_number, 0)) != NULL)
+	while ((handle = handle_table_next(&filesystem->handles->by_number, 0)) != NULL)
 		handle_close(handle);
-	handle_table_finish(&filesystem->handles.by_number);
+	handle_table_finish(&filesystem->handles->by_number);
 	looked_finish(filesystem);
 	op_dir_finish(filesystem);
-	if (filesystem->inodes.root != NULL)
-		inode_free_tree(filesystem, filesystem->inodes.root);
+	if (filesystem->inodes->root != NULL)
+		inode_free_tree(filesystem, filesystem->inodes->root);
 	/* Inodes without a name that the kernel has not forgotten. */
-	while (filesystem->inodes.by_node != NULL)
-		inode_free_tree(filesystem, filesystem->inodes.by_node);
-	briefs_finish(&filesystem->briefs);
+	while (filesystem->inodes->by_node != NULL)
+		inode_free_tree(filesystem, filesystem->inodes->by_node);
+	briefs_finish(filesystem->briefs);
 	status_close_all(filesystem);
 	status_destroy(filesystem->status);
 	filesystem->status = NULL;
-	while (filesystem->requests.kept != NULL)
-		kept_request_free(filesystem, filesystem->requests.kept);
-	close(filesystem->makers);
-	user_writes_finish(&filesystem->writes);
+	while (filesystem->requests->kept != NULL)
+		kept_request_free(filesystem, filesystem->requests->kept);
+	close(filesystem->inodes->makers);
+	user_writes_finish(filesystem->users->writes);
 }
 
 void serving_advance(struct filesystem *filesystem, int64_t now_ms)
 {
 	filesystem->now_ms = now_ms;
 	telling_advance(filesystem);
-	filesystem_drop_idle(filesystem);
+	names_drop_idle(filesystem);
 	tell_left_out(filesystem, false);
 	late_advance(filesystem);
 	waiting_advance(filesystem->status->waits, &status_waiting, now_ms);
@@ -191,10 +204,10 @@ void serving_go_on(struct filesystem *filesystem)
 
 int64_t serving_deadline(const struct filesystem *filesystem)
 {
-	int64_t deadlines_ms[] = {filesystem_idle_deadline(filesystem),
+	int64_t deadlines_ms[] = {names_idle_deadline(filesystem),
 				  waiting_deadline(filesystem->status->waits, &status_waiting),
 				  waiting_deadline(filesystem->steers, &steer_kind),
-				  user_lines_deadline(&filesystem->lines),
+				  user_lines_deadline(filesystem->users->lines),
 				  late_deadline(filesystem),
 				  held_deadline(filesystem)};
 	int64_t first_ms = telling_is_due(filesystem) ? filesystem->now_ms : INT64_MAX;
@@ -287,9 +300,9 @@ static void on_ranges(void *context, void *owner_cookie, ptrdiff_t more)
 
 	/* The user exists already: it has the open file. */
 	if (more > 0)
-		user_add(&shard->filesystem->users, handle->user->uid, USER_RANGES, (size_t)more);
+		user_add(shard->filesystem->users, handle->user->uid, USER_RANGES, (size_t)more);
 	else
-		user_leave(&shard->filesystem->users, handle->user, USER_RANGES, (size_t)-more);
+		user_leave(shard->filesystem->users, handle->user, USER_RANGES, (size_t)-more);
 }
 
 static const struct engine_events engine_events = {
@@ -308,7 +321,7 @@ static const struct engine_events engine_events = {
 	.on_ranges = on_ranges,
 };
 
-const struct shard_events serving_events = {&engine_events, &asking_events};
+const struct shard_events serving_events = {&engine_events, &asking_events, &lockfile_view_files};
 
 const struct fuse_lowlevel_ops serving_ops = {
 	.init = op_init,

@@ -373,7 +373,7 @@ static void execute(struct restart *restart, int state)
 		fcntl(warden_socket(), F_SETFD, 0);
 	if (filesystem->journal != NULL)
 		fcntl(state_journal_descriptor(filesystem->journal), F_SETFD, 0);
-	HANDLES_FOREACH (&filesystem->handles, handle) {
+	HANDLES_FOREACH (filesystem->handles, handle) {
 		holder_keep_all(handle);
 	}
 	lease_board_hand_over(filesystem->board, true);
@@ -402,7 +402,7 @@ static bool is_understood_at_last(struct restart *restart, int state, int64_t li
 void restart_execute(struct restart *restart)
 {
 	int64_t now_ms = clock_now_ms();
-	int64_t most_ms = shards_lease_left(&restart->filesystem->shards, now_ms) / PARTS_OF_LEASE;
+	int64_t most_ms = shards_lease_left(restart->filesystem->shards, now_ms) / PARTS_OF_LEASE;
 	if (most_ms > FINAL_LIMIT_MS)
 		most_ms = FINAL_LIMIT_MS;
 	serving_prepare_handover(restart->filesystem);

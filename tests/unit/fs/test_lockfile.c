@@ -31,7 +31,7 @@ enum { ALICE = 54321 };
 struct fixture {
 	struct config config;
 	struct shard shard;
-	struct filesystem filesystem;
+	struct serving serving;
 	struct inode *inode;
 };
 
@@ -39,28 +39,29 @@ static struct fixture fixture;
 
 static int begin(void **state)
 {
-	struct filesystem *filesystem = &fixture.filesystem;
+	struct filesystem *filesystem = &fixture.serving.filesystem;
 
 	(void)state;
 	log_set_level(LOG_LEVEL_ERROR);
 	fixture = (struct fixture){0};
 	assert_int_equal(config_init(&fixture.config), 0);
-	assert_int_equal(
-		serving_init(filesystem, &fixture.config, &(struct shards){&fixture.shard, 1}), 0);
+	assert_int_equal(serving_init(&fixture.serving, &fixture.config,
+				      &(struct shards){&fixture.shard, 1}),
+			 0);
 	fixture.shard.filesystem = filesystem;
-	filesystem->inodes.root->keeps_files = true;
-	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, "a", S_IFREG | 0640,
+	filesystem->inodes->root->keeps_files = true;
+	assert_int_equal(inode_create(filesystem, filesystem->inodes->root, "a", S_IFREG | 0640,
 				      ALICE, ALICE, &fixture.inode),
 			 0);
-	assert_int_equal(lockfile_create(fixture.inode, filesystem->inodes.root), 0);
-	assert_int_equal(inode_attach(filesystem->inodes.root, fixture.inode), 0);
+	assert_int_equal(lockfile_create(fixture.inode, filesystem->inodes->root), 0);
+	assert_int_equal(inode_attach(filesystem->inodes->root, fixture.inode), 0);
 	return 0;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	serving_finish(&fixture.filesystem);
+	serving_finish(&fixture.serving.filesystem);
 	config_finish(&fixture.config);
 	return 0;
 }
@@ -115,7 +116,7 @@ static void test_copies(void **state)
 					 : (size_t)random() % (round % 2 != 0 ? 8 : sizeof(text));
 		for (size_t i = 0; i < bytes; i++)
 			text[i] = (char)random();
-		assert_int_equal(text_set(inode, text, bytes, ALICE), 0);
+		assert_int_equal(text_set(&inode->text, text, bytes, ALICE), 0);
 		assert_true(lockfile_renew_id(inode));
 		inode->mode = modes[round % 3];
 		inode->uid = (uid_t)random();
@@ -156,7 +157,7 @@ static void test_copies(void **state)
  * one transaction. */
 static void test_long(void **state)
 {
-	struct filesystem *filesystem = &fixture.filesystem;
+	struct filesystem *filesystem = &fixture.serving.filesystem;
 	struct inode *inode = fixture.inode, *link;
 	size_t bytes = (size_t)lockfile_text_limit(inode);
 	char *text = malloc(bytes);
@@ -164,18 +165,18 @@ static void test_long(void **state)
 
 	(void)state;
 	assert_in_range(bytes, 1000 * 1024, CONFIG_TEXT_LIMIT_MAX);
-	assert_int_equal(text_limit(inode), CONFIG_TEXT_LIMIT_LOCK);
+	assert_int_equal(inode_text_limit(inode), CONFIG_TEXT_LIMIT_LOCK);
 	assert_int_equal(config_set(&fixture.config, "style", "file", why, sizeof(why)), 0);
-	assert_int_equal(text_limit(inode), CONFIG_TEXT_LIMIT_FILE);
+	assert_int_equal(inode_text_limit(inode), CONFIG_TEXT_LIMIT_FILE);
 	assert_int_equal(config_set(&fixture.config, "text_limit", "1048576", why, sizeof(why)), 0);
-	assert_int_equal(text_limit(inode), bytes);
+	assert_int_equal(inode_text_limit(inode), bytes);
 	assert_non_null(text);
 	assert_true(lockfile_renew_id(inode));
 	srandom(1);
 	for (int round = 0; round < 3; round++) {
 		for (size_t i = 0; i < bytes; i++)
 			text[i] = (char)(round == 0 ? random() : round == 1 ? 0 : 'x');
-		assert_int_equal(text_set(inode, text, bytes, ALICE), 0);
+		assert_int_equal(text_set(&inode->text, text, bytes, ALICE), 0);
 		char *stored = lockfile_format(inode, UINT32_MAX);
 		assert_non_null(stored);
 		assert_in_range(strlen(stored), bytes,
@@ -187,13 +188,13 @@ static void test_long(void **state)
 		lockfile_facts_finish(&facts);
 	}
 	free(text);
-	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, "b", S_IFREG | 0640,
+	assert_int_equal(inode_create(filesystem, filesystem->inodes->root, "b", S_IFREG | 0640,
 				      ALICE, ALICE, &link),
 			 0);
-	assert_int_equal(lockfile_create(link, filesystem->inodes.root), 0);
-	assert_int_equal(inode_attach(filesystem->inodes.root, link), 0);
+	assert_int_equal(lockfile_create(link, filesystem->inodes->root), 0);
+	assert_int_equal(inode_attach(filesystem->inodes->root, link), 0);
 	lockfile_join(link, inode);
-	assert_in_range(2 * text_limit(inode), bytes - 4096, bytes);
+	assert_in_range(2 * inode_text_limit(inode), bytes - 4096, bytes);
 }
 
 /* What is said to be behind the line, and is not, or not all of it. */
@@ -203,7 +204,7 @@ static void test_cut(void **state)
 	struct lockfile_facts facts;
 
 	(void)state;
-	assert_int_equal(text_set(fixture.inode, text, sizeof(text), ALICE), 0);
+	assert_int_equal(text_set(&fixture.inode->text, text, sizeof(text), ALICE), 0);
 	assert_true(lockfile_renew_id(fixture.inode));
 	char *stored = lockfile_format(fixture.inode, 1);
 	assert_non_null(stored);
@@ -368,7 +369,7 @@ static void test_refused_open(void **state)
 {
 	struct inode *inode = fixture.inode;
 	struct lockfile_opening *opening = calloc(1, sizeof(*opening));
-	struct asking *asking = asking_begin_alone(fixture.filesystem.inodes.root, NULL);
+	struct asking *asking = asking_begin_alone(fixture.serving.filesystem.inodes->root, NULL);
 
 	(void)state;
 	assert_non_null(opening);
@@ -376,8 +377,8 @@ static void test_refused_open(void **state)
 	opening->asking = asking;
 	inode->lockfile->opening = opening;
 	asking->made = inode;
-	inode_use(&fixture.filesystem, inode);
-	waiting_refuse_all(fixture.filesystem.askings, &asking_kind, -EIO);
+	inode_use(&fixture.serving.filesystem, inode);
+	waiting_refuse_all(fixture.serving.filesystem.calls->askings, &asking_kind, -EIO);
 	assert_null(opening->asking);
 	assert_int_equal(inode->handles, 0);
 }
@@ -385,18 +386,18 @@ static void test_refused_open(void **state)
 /* An open that another process has left is on nobody's account, until the store has decided. */
 static void test_restored_open(void **state)
 {
-	struct filesystem *filesystem = &fixture.filesystem;
+	struct filesystem *filesystem = &fixture.serving.filesystem;
 	struct inode *inode;
 
 	(void)state;
-	assert_int_equal(lockfile_prepare(filesystem, filesystem->inodes.root, "b", S_IFREG | 0640,
+	assert_int_equal(lockfile_prepare(filesystem, filesystem->inodes->root, "b", S_IFREG | 0640,
 					  ALICE, ALICE, 0, &inode),
 			 0);
 	inode_use(filesystem, inode);
 	inode_restored_all(filesystem);
 	assert_null(inode->user);
-	assert_int_equal(lockfile_appear(filesystem, filesystem->inodes.root, inode, false), 0);
-	assert_ptr_equal(inode->user, user_find(&filesystem->users, ALICE));
+	assert_int_equal(lockfile_appear(filesystem, filesystem->inodes->root, inode, false), 0);
+	assert_ptr_equal(inode->user, user_find(filesystem->users, ALICE));
 	inode_unuse(filesystem, inode);
 	assert_true(inode->idle);
 }
@@ -415,19 +416,20 @@ static int look_up(struct inode *directory, const char *name, mode_t mode, size_
 	const struct lockfile_facts facts = {
 		.id = ID, .mode = mode, .links = 1, .text = text, .text_bytes = bytes};
 
-	return lockfile_know(&fixture.filesystem, directory, name, &facts, false, ALICE, ret);
+	return lockfile_know(&fixture.serving.filesystem, directory, name, &facts, false, ALICE,
+			     ret);
 }
 
 static size_t count_names(void)
 {
-	return user_find(&fixture.filesystem.users, ALICE)->counts[USER_NAMES];
+	return user_find(fixture.serving.filesystem.users, ALICE)->counts[USER_NAMES];
 }
 
 /* No text takes a user beyond the limit, wherever it comes from: the name, or the longer text, is
  * refused, and what was there stays. */
 static void test_limit(void **state)
 {
-	struct inode *root = fixture.filesystem.inodes.root, *inode, *other = NULL;
+	struct inode *root = fixture.serving.filesystem.inodes->root, *inode, *other = NULL;
 
 	(void)state;
 	set_names("20");
@@ -449,7 +451,7 @@ static void test_limit(void **state)
 /* Room for a long text is made by what is idle, and its texts; not by the directory. */
 static void test_room(void **state)
 {
-	struct inode *root = fixture.filesystem.inodes.root, *directory, *inode;
+	struct inode *root = fixture.serving.filesystem.inodes->root, *directory, *inode;
 
 	(void)state;
 	set_names("20");
@@ -466,19 +468,20 @@ static void test_room(void **state)
 /* Links have one text: all get the new one, or none. */
 static void test_links(void **state)
 {
-	struct inode *root = fixture.filesystem.inodes.root, *inode = fixture.inode, *links[2];
+	struct inode *root = fixture.serving.filesystem.inodes->root, *inode = fixture.inode,
+		     *links[2];
 
 	(void)state;
 	assert_int_equal(look_up(root, "b", S_IFREG | 0644, 0, &links[0]), 0);
 	assert_int_equal(look_up(root, "c", S_IFREG | 0644, 0, &links[1]), 0);
 	lockfile_join(links[0], inode);
 	lockfile_join(links[1], links[0]);
-	assert_int_equal(text_write(inode, "old", 3, 0, ALICE), 0);
+	assert_int_equal(inode_write(inode, "old", 3, 0, ALICE), 0);
 	inode->mode = S_IFREG | 0600;
 	assert_int_equal(content_spread(inode), 0);
 
 	set_names("12"); /* 3 names, and 2 texts of 4 shares */
-	assert_int_equal(text_write(inode, "new", 3, 1024, ALICE), 0);
+	assert_int_equal(inode_write(inode, "new", 3, 1024, ALICE), 0);
 	inode->mode = S_IFREG | 0644;
 	assert_int_equal(content_spread(inode), -EDQUOT);
 	const struct inode *all[] = {inode, links[0], links[1]};
