@@ -17,6 +17,33 @@
 #include "journal/fields.h"
 #include "kernel/request.h"
 
+bool inode_keeps_lockfiles(const struct inode *directory)
+{
+	return directory->keeps_files || (directory->lockfile != NULL && S_ISDIR(directory->mode));
+}
+
+const struct inode *inode_top(const struct inode *directory)
+{
+	while (directory->lockfile != NULL && directory->parent != NULL)
+		directory = directory->parent;
+	return directory;
+}
+
+char *inode_lockfile_path(const struct inode *directory, const char *name)
+{
+	char *path;
+	int bytes = directory->lockfile != NULL
+			    ? asprintf(&path, "%s/%s", directory->lockfile->path, name)
+			    : asprintf(&path, "%s//%s", directory->path, name);
+
+	return bytes < 0 ? NULL : path;
+}
+
+struct inode *inode_next_link(const struct inode *inode)
+{
+	return inode->lockfile->next->inode;
+}
+
 bool inode_is_directory(const struct inode *inode)
 {
 	return S_ISDIR(inode->mode);
@@ -54,8 +81,7 @@ size_t inode_shares(const struct inode *inode)
 	       (inode->text.writer == inode->user ? user_shares_of_text(inode->text.count) : 0);
 }
 
-/* Whether a file or a directory can have that name. The kernel sends no other one. */
-static bool is_name(const char *name)
+bool inode_is_name(const char *name)
 {
 	return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
 	       strcmp(name, "..") != 0;
@@ -78,9 +104,8 @@ static bool enter_name(struct filesystem *filesystem, struct inode *inode)
 	return inode->user != NULL;
 }
 
-/* The path becomes the inode's, also after an error. */
-static int create(struct filesystem *filesystem, char *path, mode_t mode, uid_t uid, gid_t gid,
-		  struct inode **ret)
+int inode_create_path(struct filesystem *filesystem, char *path, mode_t mode, uid_t uid, gid_t gid,
+		      struct inode **ret)
 {
 	struct inode *inode = path != NULL ? calloc(1, sizeof(*inode)) : NULL;
 
@@ -122,14 +147,14 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 		 mode_t mode, uid_t uid, gid_t gid, struct inode **ret)
 {
 	/* Only the root has an empty one. */
-	if (parent != NULL ? !is_name(name) : name[0] != '\0')
+	if (parent != NULL ? !inode_is_name(name) : name[0] != '\0')
 		return -EINVAL;
 	if (strlen(name) > NAME_BYTES_MAX || path_bytes(parent, name) > PATH_BYTES_MAX)
 		return -ENAMETOOLONG;
-	return create(filesystem, join_path(parent, name), mode, uid, gid, ret);
+	return inode_create_path(filesystem, join_path(parent, name), mode, uid, gid, ret);
 }
 
-static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
+void inode_free_if_unused(struct filesystem *filesystem, struct inode *inode)
 {
 	if (inode->parent != NULL || inode == filesystem->inodes->root)
 		return;
@@ -141,7 +166,7 @@ static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 	text_free(&inode->text);
 	state_journal_remove(filesystem->journal, &inode->item);
 	HASH_DELETE(by_node, filesystem->inodes->by_node, inode);
-	lockfile_free(inode);
+	lockfile_free(inode->lockfile);
 	free(inode->path);
 	free(inode);
 }
@@ -176,6 +201,8 @@ int inode_attach(struct inode *parent, struct inode *inode)
 		return -ENOMEM;
 	inode_leave_idle(parent->shard->filesystem, parent);
 	inode->parent = parent;
+	if (inode->lockfile != NULL)
+		inode->lockfile->is_named = true;
 	parent->directories += inode_is_directory(inode);
 	note_names(parent);
 	inode_mark(inode);
@@ -191,11 +218,13 @@ void inode_detach(struct filesystem *filesystem, struct inode *inode)
 		HASH_DELETE(by_name, parent->children, inode);
 		parent->directories -= inode_is_directory(inode);
 		inode->parent = NULL;
+		if (inode->lockfile != NULL)
+			inode->lockfile->is_named = false;
 		inode->ctime = inode_time();
 		note_names(parent);
 		inode_mark(inode);
 	}
-	free_if_unused(filesystem, inode);
+	inode_free_if_unused(filesystem, inode);
 }
 
 struct inode *inode_directory(const struct inodes *inodes, const struct inode *inode)
@@ -227,7 +256,7 @@ void inode_take_name(struct filesystem *filesystem, struct inode *inode, bool wi
 	if (former != NULL)
 		inode_detach(filesystem, former);
 	if (inode_attach(parent, inode) != 0)
-		free_if_unused(filesystem, inode); /* it is in use, but on nobody's account */
+		inode_free_if_unused(filesystem, inode); /* it is in use, but on nobody's account */
 }
 
 void inode_leave_name(struct filesystem *filesystem, struct inode *inode)
@@ -283,13 +312,13 @@ void inode_unuse(struct filesystem *filesystem, struct inode *inode)
 {
 	inode->handles--;
 	inode_set_idle(filesystem, inode);
-	free_if_unused(filesystem, inode);
+	inode_free_if_unused(filesystem, inode);
 }
 
 void inode_let_go(struct filesystem *filesystem, struct inode *inode)
 {
 	inode->finders--;
-	free_if_unused(filesystem, inode);
+	inode_free_if_unused(filesystem, inode);
 }
 
 void inode_free_tree(struct filesystem *filesystem, struct inode *inode)
@@ -335,7 +364,7 @@ void inode_stat(const struct inode *inode, struct stat *attr)
 		return;
 	attr->st_ino = inode->lockfile->number;
 	if (!inode_is_directory(inode))
-		attr->st_nlink = lockfile_links(inode);
+		attr->st_nlink = lockfile_links(inode->lockfile);
 }
 
 double inode_attr_timeout(const struct inode *inode)
@@ -366,8 +395,8 @@ off_t inode_text_limit(const struct inode *inode)
 		config_policy(inode->shard->filesystem->config, inode->path);
 	int64_t limit = config_text_limit(&policy);
 
-	if (inode->lockfile != NULL && limit > lockfile_text_limit(inode))
-		limit = lockfile_text_limit(inode);
+	if (inode->lockfile != NULL && limit > lockfile_text_limit(inode->lockfile))
+		limit = lockfile_text_limit(inode->lockfile);
 	return limit;
 }
 
@@ -438,6 +467,11 @@ static const struct field fields[] = {
 	{0},
 };
 
+int inode_restore_fields(struct inode *inode, struct state_reader *in)
+{
+	return fields_restore(fields, inode, in);
+}
+
 void inode_save(const struct inode *inode, FILE *out)
 {
 	state_begin(out, "inode");
@@ -450,7 +484,7 @@ void inode_save(const struct inode *inode, FILE *out)
 	if (inode->idle)
 		state_number(out, "idle_since_ms", inode->idle_since_ms);
 	if (inode->lockfile != NULL)
-		lockfile_save(inode, out);
+		lockfile_save(inode->lockfile, out);
 	text_save(&inode->text, out);
 	state_end(out);
 }
@@ -470,103 +504,4 @@ void inode_mark(struct inode *inode)
 {
 	static const struct state_kind kind = {place, save};
 	state_journal_mark(inode->shard->filesystem->journal, &inode->item, &kind);
-}
-
-/* A new inode of that path, without a name. NULL: an error, as inode_restore() says. */
-static struct inode *make_restored(struct filesystem *filesystem, const char *path, uint64_t node,
-				   mode_t mode, struct state_reader *in)
-{
-	struct inode *inode = NULL;
-	const char *slash = strrchr(path, '/');
-	const char *name = slash != NULL ? slash + 1 : path;
-
-	if (!is_name(name) || strlen(name) > NAME_BYTES_MAX || strlen(path) > PATH_BYTES_MAX) {
-		state_refuse(in, "path", "that of a file");
-		return NULL;
-	}
-	filesystem->inodes->last_node = node - 1; /* the next inode gets the number after this */
-	uid_t maker = (uid_t)state_get_unsigned(in, "maker", UINT32_MAX);
-	if (create(filesystem, strdup(path), mode, maker, 0, &inode) != 0)
-		state_starve(in);
-	return inode;
-}
-
-/* Gives the inode the name that the line says. */
-static void restore_name(struct filesystem *filesystem, struct inode *inode,
-			 struct state_reader *in)
-{
-	struct inode *parent =
-		inode_find(filesystem->inodes, state_get_unsigned(in, "parent", UINT64_MAX));
-	size_t length = strlen(inode->path) - strlen(inode->name);
-
-	if (parent == NULL || !inode_is_directory(parent) ||
-	    (parent->parent == NULL && parent != filesystem->inodes->root) ||
-	    strlen(parent->path) != (length > 0 ? length - 1 : 0) ||
-	    strncmp(parent->path, inode->path, strlen(parent->path)) != 0) {
-		state_refuse(in, "parent", "the directory of the path");
-		return;
-	}
-	struct timespec mtime = parent->mtime, ctime = parent->ctime;
-	if (inode_attach(parent, inode) != 0)
-		state_refuse(in, "path", "a name that is free");
-	parent->mtime = mtime;
-	parent->ctime = ctime;
-}
-
-static void restore_idle(struct filesystem *filesystem, struct inode *inode,
-			 struct state_reader *in)
-{
-	inode_set_idle(filesystem, inode);
-	if (!inode->idle)
-		state_refuse(in, "idle_since_ms", "a file with a name");
-	inode->idle_since_ms = state_get_number(in, "idle_since_ms", 0, INT64_MAX);
-}
-
-int inode_restore(struct filesystem *filesystem, struct state_reader *in)
-{
-	const char *path = state_get_text(in, "path");
-	uint64_t node = state_get_unsigned(in, "node", ((uint64_t)1 << 62) - 1);
-	mode_t mode = (mode_t)state_get_unsigned(in, "mode", UINT32_MAX);
-	bool is_root = node == FUSE_ROOT_ID;
-	struct inode *inode = filesystem->inodes->root;
-
-	if (!S_ISDIR(mode) && (is_root || (!S_ISREG(mode) && !S_ISLNK(mode))))
-		state_refuse(in, "mode", "that of a file or a directory");
-	else if (is_root != (*path == '\0'))
-		state_refuse(in, "path", "nothing for the root alone");
-	else if (node == 0 || (!is_root && inode_find(filesystem->inodes, node) != NULL))
-		state_refuse(in, "node", "a number, once");
-	if (state_failed(in))
-		return -EINVAL;
-	if (!is_root)
-		inode = make_restored(filesystem, path, node, mode, in);
-	if (inode == NULL)
-		return -EINVAL;
-	if (state_has(in, "file") && !is_root && lockfile_restore(inode, in) != 0)
-		return -EINVAL;
-	if (state_has(in, "parent") && !is_root)
-		restore_name(filesystem, inode, in);
-	if (state_has(in, "idle_since_ms"))
-		restore_idle(filesystem, inode, in);
-	if (state_has(in, "text") && S_ISDIR(mode))
-		state_refuse(in, "text", "what fits into a file");
-	else if (state_has(in, "text"))
-		text_restore(&inode->text, inode->maker, in);
-	return fields_restore(fields, inode, in);
-}
-
-static int compare_idle(const struct inode *a, const struct inode *b)
-{
-	return (a->idle_since_ms > b->idle_since_ms) - (a->idle_since_ms < b->idle_since_ms);
-}
-
-void inode_restored_all(struct filesystem *filesystem)
-{
-	struct inode *inode, *next;
-
-	lockfile_restored_all(filesystem->inodes);
-	HASH_ITER (by_node, filesystem->inodes->by_node, inode, next) {
-		free_if_unused(filesystem, inode);
-	}
-	DL_SORT2(filesystem->inodes->idle, compare_idle, idle_prev, idle_next);
 }

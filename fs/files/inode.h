@@ -84,6 +84,10 @@ struct inodes {
 	struct looked *looked; /* what threads have looked up last: looked.h */
 };
 
+/* Reads the members of the inode that inode_save() writes as they are, from the present line.
+ * Returns 0; or -EINVAL, with a line in the reader's `why`. */
+int inode_restore_fields(struct inode *inode, struct state_reader *in);
+
 /* Something that inode_save() writes has changed. */
 void inode_mark(struct inode *inode);
 
@@ -91,18 +95,22 @@ void inode_mark(struct inode *inode);
  * in the order of their nodes. */
 void inode_save(const struct inode *inode, FILE *out);
 
-/* Makes the inode that the present line describes, or sets the root's members from it. Returns 0;
- * or -EINVAL, -ENOMEM, with a line in the reader's `why`. */
-int inode_restore(struct filesystem *filesystem, struct state_reader *in);
-
-/* All inodes and open files are restored: puts idle files in their order, takes inodes without a
- * name off their users' accounts, and frees those that nobody has open. */
-void inode_restored_all(struct filesystem *filesystem);
-
 /* Makes an inode without a parent or a name, on the account of `uid`, whose limit the caller has
  * checked. Returns 0; -ENOMEM, -ENAMETOOLONG; -EINVAL if a file cannot have that name. */
 int inode_create(struct filesystem *filesystem, const struct inode *parent, const char *name,
 		 mode_t mode, uid_t uid, gid_t gid, struct inode **ret);
+
+/* As inode_create(), with the path, which becomes the inode's, also after an error; NULL: out of
+ * memory. The caller has checked the path. */
+int inode_create_path(struct filesystem *filesystem, char *path, mode_t mode, uid_t uid, gid_t gid,
+		      struct inode **ret);
+
+/* Whether a file or a directory can have that name. The kernel sends no other one. */
+bool inode_is_name(const char *name);
+
+/* Frees an inode that has no name, and that nobody uses; else only takes an inode without a name
+ * off the account of USER_NAMES. */
+void inode_free_if_unused(struct filesystem *filesystem, struct inode *inode);
 
 /* Gives an inode its name in the directory. Returns 0, -EEXIST or -ENOMEM. */
 int inode_attach(struct inode *parent, struct inode *inode);
@@ -133,6 +141,18 @@ struct inode *inode_child(struct inode *parent, const char *name);
 struct inode *inode_directory(const struct inodes *inodes, const struct inode *inode);
 
 bool inode_is_directory(const struct inode *inode);
+
+/* Whether names in the directory are lock files (lockfile.h). */
+bool inode_keeps_lockfiles(const struct inode *directory);
+
+/* The directory above all that are lock files themselves, for `path` in the store. */
+const struct inode *inode_top(const struct inode *directory);
+
+/* The path in the store of a name in the directory. To be freed; NULL: out of memory. */
+char *inode_lockfile_path(const struct inode *directory, const char *name);
+
+/* The next inode in the ring of links of a lock file; the inode itself, if it is alone. */
+struct inode *inode_next_link(const struct inode *inode);
 
 /* Counts an open file in or out. A named file that nobody has open is idle. */
 void inode_use(struct filesystem *filesystem, struct inode *inode);

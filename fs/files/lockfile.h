@@ -23,13 +23,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "files/inode.h"
 #include "journal/text.h"
 
 struct asking;
+struct inode;
 struct late;
 
 /* Of an id, with its NUL. */
@@ -51,10 +52,12 @@ struct lockfile_opening {
 };
 
 struct lockfile {
-	char *path;   /* in the store: claim/file_path.h */
-	char *queue;  /* likewise, of its lock: that of the name by which the content was made. It
-			 stays while the inode has its id */
-	bool is_ours; /* this host has made it, and it stands */
+	struct inode *inode;
+	bool is_named; /* the inode has a name */
+	char *path;    /* in the store: claim/file_path.h */
+	char *queue;   /* likewise, of its lock: that of the name by which the content was made. It
+			  stays while the inode has its id */
+	bool is_ours;  /* this host has made it, and it stands */
 	char id[LOCKFILE_ID_BYTES];
 	uint64_t number;
 	nlink_t links;	      /* of a name of another host */
@@ -71,7 +74,7 @@ struct lockfile {
 	int maker_fd;	      /* pidfd; -1: likewise */
 	bool maker_ended;     /* so the name is to go (file_owner) */
 	char command[16];
-	struct inode *prev, *next;	  /* the ring of links: its own inode, if it is alone */
+	struct lockfile *prev, *next;	  /* the ring of links: this one, if it is alone */
 	struct lockfile_opening *opening; /* NULL: there is none */
 	struct late *late; /* ops/late.h: the text is stored late; NULL: or that is with another
 			      of the ring */
@@ -80,58 +83,49 @@ struct lockfile {
 	struct timespec stored; /* that time by the servers' clock */
 };
 
-/* Whether names in the directory are of that style. */
-bool lockfile_directory(const struct inode *directory);
+/* What the inode has as a lock file with that path, alone in its ring and not of this host yet. The
+ * path becomes the lock file's, also after an error, and may be NULL: out of memory. Returns NULL
+ * when out of memory. */
+struct lockfile *lockfile_create(struct inode *inode, char *path);
 
-/* The directory above all that are names themselves, for `path` in the store. */
-const struct inode *lockfile_top(const struct inode *directory);
+/* Frees the lock file, which leaves its ring. NULL is fine. */
+void lockfile_free(struct lockfile *lockfile);
 
-/* The path in the store of a name in the directory. To be freed; NULL: out of memory. */
-char *lockfile_path_below(const struct inode *directory, const char *name);
+/* The lock is that of the queue with that path; NULL: that of the lock file's own name. Returns 0
+ * or -ENOMEM. */
+int lockfile_set_queue(struct lockfile *lockfile, const char *queue);
 
-/* Makes the new inode, of a name in the directory, one of that kind, alone in its ring and not of
- * this host yet. Returns 0 or -ENOMEM. */
-int lockfile_create(struct inode *inode, const struct inode *directory);
+/* Whether the lock is another one than that of the lock file's own name. */
+bool lockfile_has_other_queue(const struct lockfile *lockfile);
 
-/* For the end of an inode. */
-void lockfile_free(struct inode *inode);
+/* The lock file has the content of the other one, too. Both inodes are to be marked. */
+void lockfile_join(struct lockfile *lockfile, struct lockfile *other);
 
-/* Its lock is that of the queue with that path; NULL: that of its own name. Returns 0 or -ENOMEM.
- */
-int lockfile_set_queue(struct inode *inode, const char *queue);
-
-/* Whether that is another one than that of its own name. */
-bool lockfile_has_other_queue(const struct inode *inode);
-
-/* The inode has the content of the other one, too. Both are to be marked. */
-void lockfile_join(struct inode *inode, struct inode *other);
-
-/* What is with one inode of the ring: lockfile->late. */
-struct late *lockfile_late(const struct inode *inode);
+/* What is with one lock file of the ring: its member `late`. */
+struct late *lockfile_late(const struct lockfile *lockfile);
 
 /* The number of names in the ring. */
-nlink_t lockfile_links(const struct inode *inode);
+nlink_t lockfile_links(const struct lockfile *lockfile);
 
-/* The same of a name of this host, with those that link(2) is about to make. */
-nlink_t lockfile_links_soon(const struct inode *inode);
+/* The number of names in the ring of a lock file of this host, with those that link(2) is about to
+ * make. */
+nlink_t lockfile_links_soon(const struct lockfile *lockfile);
 
-/* How many bytes the inode's text may have, whatever `text_limit` is: with it all names of the
+/* How many bytes the text may have, whatever `text_limit` is: with that many, all names of the
  * content can be replaced in one transaction. */
-off_t lockfile_text_limit(const struct inode *inode);
+off_t lockfile_text_limit(const struct lockfile *lockfile);
 
-/* A new id, for a name that is to be made. Returns false if there is no randomness. */
-bool lockfile_renew_id(struct inode *inode);
+/* Makes a new id, for a name that is to be made. Returns false if there is no randomness. */
+bool lockfile_renew_id(struct lockfile *lockfile);
 
 /* The number of a content whose only name, or first one, has that id. */
 uint64_t lockfile_number(const char *id);
 
-/* As keys of the inode's line, for another process. */
-void lockfile_save(const struct inode *inode, FILE *out);
+/* Writes the lock file as keys of the inode's line, for another process. */
+void lockfile_save(const struct lockfile *lockfile, FILE *out);
 
-/* Likewise. Returns 0 or -errno. */
-int lockfile_restore(struct inode *inode, struct state_reader *in);
-
-/* All inodes are restored: those of one content are in a ring again. */
-void lockfile_restored_all(struct inodes *inodes);
+/* Makes the lock file that the inode's line describes; *ret is set also after an error, if there is
+ * memory for it. Returns 0 or -errno. */
+int lockfile_restore(struct inode *inode, struct state_reader *in, struct lockfile **ret);
 
 #endif

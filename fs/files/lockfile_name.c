@@ -40,10 +40,10 @@ int lockfile_prepare(struct filesystem *filesystem, struct inode *directory, con
 	if (error != 0)
 		return error;
 	inode->keeps_files = false;
-	error = lockfile_create(inode, directory);
-	if (error != 0) {
+	inode->lockfile = lockfile_create(inode, inode_lockfile_path(directory, inode->name));
+	if (inode->lockfile == NULL) {
 		inode_detach(filesystem, inode);
-		return error;
+		return -ENOMEM;
 	}
 	*ret = inode;
 	return 0;
@@ -74,7 +74,7 @@ int lockfile_know(struct filesystem *filesystem, struct inode *directory, const 
 		inode->lockfile->is_ours = is_ours;
 		inode_set_idle(filesystem, inode);
 		*ret = inode;
-		return lockfile_late(inode) == NULL ? lockfile_update(inode, facts) : 0;
+		return lockfile_late(inode->lockfile) == NULL ? lockfile_update(inode, facts) : 0;
 	}
 	error = lockfile_prepare(filesystem, directory, name, facts->mode, uid, facts->gid,
 				 facts->text_bytes, &inode);

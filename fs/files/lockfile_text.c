@@ -13,7 +13,9 @@
 #include "base/escape.h"
 #include "claim/file_path.h"
 #include "files/filesystem.h"
+#include "files/inode.h"
 #include "files/shard.h"
+#include "files/text.h"
 
 /* UINT32_MAX is nobody's, and means no change: chown(2). */
 #define ACCOUNT_MAX (UINT32_MAX - 1)
@@ -47,7 +49,7 @@ char *lockfile_format(const struct inode *inode, nlink_t links)
 	state_begin(out, "file");
 	if (lockfile->number != lockfile_number(lockfile->id))
 		state_unsigned(out, "inode", lockfile->number);
-	if (lockfile_has_other_queue(inode))
+	if (lockfile_has_other_queue(inode->lockfile))
 		state_text(out, "lock", lockfile->queue);
 	state_unsigned(out, "mode", inode->mode);
 	state_unsigned(out, "uid", inode->uid);
@@ -226,7 +228,7 @@ int lockfile_update(struct inode *inode, const struct lockfile_facts *facts)
 
 	/* Open files of a name have locked by its queue. */
 	if (error == 0 && !lockfile_is_same(inode, facts))
-		error = lockfile_set_queue(inode, facts->queue);
+		error = lockfile_set_queue(inode->lockfile, facts->queue);
 	if (error != 0)
 		return error;
 	memcpy(lockfile->id, facts->id, sizeof(lockfile->id));

@@ -21,6 +21,7 @@
 #ifndef DLOCKFS_FILES_LOCKFILE_TEXT_H
 #define DLOCKFS_FILES_LOCKFILE_TEXT_H
 
+#include "config/config.h"
 #include "files/lockfile.h"
 #include "stores/store.h"
 

@@ -113,7 +113,7 @@ void telling_lose_file(struct inode *inode)
 		if (link->handles > 0)
 			telling->has_files = true;
 		link->lockfile->lost_by = telling->event + 1;
-		link = link->lockfile->next;
+		link = inode_next_link(link);
 	} while (link != inode);
 	if (signal != 0 && inode->lockfile->maker_fd >= 0)
 		add_maker(telling, inode, signal);

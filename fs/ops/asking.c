@@ -101,7 +101,7 @@ static struct asking *create_for(fuse_req_t req, size_t bytes, struct shard *sha
 void *asking_begin(fuse_req_t req, size_t bytes, const struct inode *directory,
 		   void (*done)(struct asking *asking))
 {
-	assert(lockfile_directory(directory));
+	assert(inode_keeps_lockfiles(directory));
 	struct asking *asking = create_for(req, bytes, directory->shard, directory->path, done);
 
 	if (asking != NULL)
@@ -209,7 +209,7 @@ static void list(struct asking *asking, const char *top, const char *below)
 
 void asking_list(struct asking *asking, const struct inode *directory)
 {
-	const char *top = lockfile_top(directory)->path;
+	const char *top = inode_top(directory)->path;
 	const char *below =
 		directory->lockfile != NULL ? strstr(directory->lockfile->path, "//") + 2 : "";
 

@@ -208,7 +208,7 @@ static size_t add_entry(fuse_req_t req, struct inode *directory, const char *nam
 {
 	struct fuse_entry_param entry = {0};
 	struct inode *inode = directory;
-	bool lasts = lockfile_directory(directory);
+	bool lasts = inode_keeps_lockfiles(directory);
 
 	if (strcmp(name, "..") == 0 && directory->parent != NULL)
 		inode = directory->parent;
@@ -331,7 +331,7 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 	if (listing == NULL)
 		error = -ENOMEM;
 	bool takes = error == 0 && (offset == 0 || !listing->taken);
-	if (takes && lockfile_directory(directory)) {
+	if (takes && inode_keeps_lockfiles(directory)) {
 		ask_for_names(req, directory, size, offset, info, plus);
 		return;
 	}

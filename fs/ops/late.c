@@ -59,7 +59,7 @@ struct late {
 
 struct late *late_of(const struct inode *inode)
 {
-	return lockfile_late(inode);
+	return lockfile_late(inode->lockfile);
 }
 
 bool late_is_due(const struct inode *inode)
@@ -287,7 +287,7 @@ static struct inode *named(const struct late *late)
 	do {
 		if (link->parent != NULL)
 			return link;
-		link = link->lockfile->next;
+		link = inode_next_link(link);
 	} while (link != inode);
 	return NULL;
 }
@@ -448,7 +448,7 @@ void late_stored(struct inode *inode)
 	do {
 		link->lockfile->stored_ms = inode->shard->filesystem->now_ms;
 		link->lockfile->stored = inode->ctime;
-		link = link->lockfile->next;
+		link = inode_next_link(link);
 	} while (link != inode);
 }
 

@@ -39,12 +39,12 @@ int content_spread(struct inode *inode)
 	int error = 0;
 
 	inode_mark(inode);
-	while (error == 0 && (link = link->lockfile->next) != inode)
+	while (error == 0 && (link = inode_next_link(link)) != inode)
 		error = copy_content(link, inode);
 	if (error == 0)
 		return 0;
 	/* This link has still what all had, which is no longer than what it has refused. */
-	for (struct inode *other = inode; other != link; other = other->lockfile->next)
+	for (struct inode *other = inode; other != link; other = inode_next_link(other))
 		copy_content(other, link);
 	return error;
 }
@@ -66,7 +66,7 @@ struct inode *content_read(struct asking *asking)
 		return is_in_use(inode) ? inode : NULL;
 	}
 	if (asking->read_error == 0 && lockfile_is_same(inode, &asking->facts) &&
-	    lockfile_late(inode) != NULL)
+	    lockfile_late(inode->lockfile) != NULL)
 		return inode;
 	if (asking->read_error == 0 && lockfile_is_same(inode, &asking->facts)) {
 		asking->read_error = lockfile_update(inode, &asking->facts);
@@ -90,7 +90,7 @@ int content_replace(struct asking *asking, const struct inode *inode, const char
 
 	do {
 		if (link->parent != NULL && count < STORE_STEPS_MAX) {
-			char *text = lockfile_format(link, lockfile_links(link));
+			char *text = lockfile_format(link, lockfile_links(link->lockfile));
 			if (text == NULL)
 				break;
 			uint32_t version = count == 0 ? link->lockfile->version : STORE_ANY_VERSION;
@@ -101,7 +101,7 @@ int content_replace(struct asking *asking, const struct inode *inode, const char
 				.version = version,
 			};
 		}
-		link = link->lockfile->next;
+		link = inode_next_link(link);
 	} while (link != inode);
 	if (count > 0) {
 		*ret_path = steps[0].path;
@@ -119,6 +119,6 @@ void content_replaced(struct inode *inode)
 	do {
 		link->lockfile->version++;
 		inode_mark(link);
-		link = link->lockfile->next;
+		link = inode_next_link(link);
 	} while (link != inode);
 }

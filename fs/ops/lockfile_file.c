@@ -480,7 +480,7 @@ void lockfile_fsync(fuse_req_t req, struct inode *inode)
 	do {
 		is_named |= has_name(link);
 		is_taken |= link->lockfile->is_taken;
-		link = link->lockfile->next;
+		link = inode_next_link(link);
 	} while (link != inode);
 	if (!is_named) {
 		fuse_reply_err(req, is_taken ? EIO : 0);
@@ -500,7 +500,7 @@ void lockfile_fsync(fuse_req_t req, struct inode *inode)
 		if (link->parent != NULL && count < STORE_STEPS_MAX)
 			steps[count++] = (struct store_step){.kind = STEP_CHECK,
 							     .path = link->lockfile->path};
-		link = link->lockfile->next;
+		link = inode_next_link(link);
 	} while (link != inode);
 	asking_alter(asking, steps, count);
 }

@@ -90,7 +90,7 @@ void lockfile_lookup(fuse_req_t req, struct inode *parent, const char *name)
 	struct asking *asking = asking_begin(req, sizeof(*asking), parent, looked_up);
 	if (asking == NULL)
 		return;
-	char *path = lockfile_path_below(parent, name);
+	char *path = inode_lockfile_path(parent, name);
 	asking->name = strdup(name);
 	if (path == NULL || asking->name == NULL)
 		asking_reply(asking, ENOMEM);
@@ -218,7 +218,7 @@ static int prepare_for_caller(fuse_req_t req, struct inode *parent, const char *
 		return error;
 	if ((*ret)->access.fixed)
 		error = access_check(req, &(*ret)->access, W_OK);
-	if (error == 0 && !lockfile_renew_id(*ret))
+	if (error == 0 && !lockfile_renew_id((*ret)->lockfile))
 		error = -EIO;
 	if (error != 0) {
 		inode_detach(filesystem, *ret);
@@ -287,7 +287,7 @@ int lockfile_renumber(struct inode *inode, const struct inode *except, nlink_t l
 							     .text = text,
 							     .version = STORE_ANY_VERSION};
 		}
-		link = link->lockfile->next;
+		link = inode_next_link(link);
 	} while (link != inode);
 	return count;
 }
@@ -298,7 +298,7 @@ static int copy_content(struct inode *inode, struct inode *from)
 	int error = text_set(&inode->text, from->text.bytes, from->text.count, inode->maker);
 
 	if (error == 0 && S_ISREG(from->mode))
-		error = lockfile_set_queue(inode, from->lockfile->queue);
+		error = lockfile_set_queue(inode->lockfile, from->lockfile->queue);
 	if (error != 0)
 		return error;
 	inode->uid = from->uid;
@@ -307,7 +307,7 @@ static int copy_content(struct inode *inode, struct inode *from)
 	inode->mtime = from->mtime;
 	inode->lockfile->dates = true;
 	lockfile_copy_maker(inode, from);
-	lockfile_join(inode, from);
+	lockfile_join(inode->lockfile, from->lockfile);
 	inode_mark(inode);
 	inode_mark(from);
 	return 0;
@@ -340,7 +340,7 @@ static bool are_linked(const struct inode *inode, const struct inode *other)
 	do {
 		if (link == other)
 			return true;
-		link = link->lockfile->next;
+		link = inode_next_link(link);
 	} while (link != inode);
 	return false;
 }
@@ -374,7 +374,7 @@ void lockfile_link(fuse_req_t req, struct inode *inode, struct inode *parent, co
 		error = inode->parent == NULL ? -ENOENT : -EPERM;
 	else if (inode->shard != shard_of(filesystem, parent->path))
 		error = -EXDEV;
-	else if (lockfile_links_soon(inode) >= LINKS_MAX)
+	else if (lockfile_links_soon(inode->lockfile) >= LINKS_MAX)
 		error = -EMLINK;
 	else if (lockfile_stands(present))
 		error = -EEXIST;
@@ -385,7 +385,8 @@ void lockfile_link(fuse_req_t req, struct inode *inode, struct inode *parent, co
 	if (error == 0)
 		error = lockfile_prepare_copy(req, parent, name, inode, &made_inode);
 	if (error == 0) {
-		count = lockfile_renumber(inode, made_inode, lockfile_links(inode) + 1, steps);
+		count = lockfile_renumber(inode, made_inode, lockfile_links(inode->lockfile) + 1,
+					  steps);
 		error = count < 0 ? count : 0;
 		if (error != 0)
 			inode_detach(filesystem, made_inode);
@@ -400,7 +401,7 @@ void lockfile_link(fuse_req_t req, struct inode *inode, struct inode *parent, co
 	} else {
 		asking->made = made_inode;
 		made_inode->lockfile->is_linking = true;
-		lockfile_ask_to_make(asking, STEP_MAKE, lockfile_links(inode) + 1, steps,
+		lockfile_ask_to_make(asking, STEP_MAKE, lockfile_links(inode->lockfile) + 1, steps,
 				     (size_t)count);
 	}
 	lockfile_free_texts(steps, count);
@@ -480,8 +481,9 @@ void lockfile_ask_to_remove(struct asking *asking, struct inode *inode)
 	int count = 0;
 
 	asking->done = removed;
-	if (inode->lockfile->is_ours && lockfile_links(inode) > 1)
-		count = lockfile_renumber(inode, inode, lockfile_links(inode) - 1, steps + 1);
+	if (inode->lockfile->is_ours && lockfile_links(inode->lockfile) > 1)
+		count = lockfile_renumber(inode, inode, lockfile_links(inode->lockfile) - 1,
+					  steps + 1);
 	if (count < 0) {
 		asking_reply(asking, ENOMEM);
 		return;

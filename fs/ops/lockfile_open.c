@@ -176,7 +176,7 @@ static int prepare(fuse_req_t req, struct inode *parent, const char *name, mode_
 	if (inode->access.fixed)
 		error = access_check(req, &inode->access, access_wanted(flags));
 	struct lockfile_opening *opening = calloc(1, sizeof(*opening));
-	if (error == 0 && (opening == NULL || !lockfile_renew_id(inode)))
+	if (error == 0 && (opening == NULL || !lockfile_renew_id(inode->lockfile)))
 		error = -ENOMEM;
 	if (error != 0) {
 		free(opening);

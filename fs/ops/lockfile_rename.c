@@ -66,7 +66,7 @@ static struct inode *new_parent_of(const struct asking *asking)
 /* Whether what is replaced has other names, which are told. */
 static bool has_links(const struct inode *target)
 {
-	return lockfile_is_ours(target) && lockfile_links(target) > 1;
+	return lockfile_is_ours(target) && lockfile_links(target->lockfile) > 1;
 }
 
 static void drop_moved(struct asking *asking)
@@ -94,7 +94,8 @@ static int move_names(const struct asking *asking, struct inode *source, struct 
 	for (size_t i = 0; i < renaming->moved_count; i++) {
 		const struct inode *moved = renaming->moved[i];
 		const struct inode *child = inode_child(source, moved->name);
-		char *text = child != NULL ? lockfile_format(moved, lockfile_links(child)) : NULL;
+		char *text = child != NULL ? lockfile_format(moved, lockfile_links(child->lockfile))
+					   : NULL;
 		if (text == NULL) {
 			lockfile_free_texts(steps, count);
 			return -ENOMEM;
@@ -131,15 +132,16 @@ static void ask_to_rename(struct asking *asking, struct inode *source)
 	asking->made->lockfile->is_moved = renaming->moved_count > 0;
 	inode_mark(asking->made);
 	if (has_links(target))
-		count = lockfile_renumber(target, target, lockfile_links(target) - 1, steps + 1);
+		count = lockfile_renumber(target, target, lockfile_links(target->lockfile) - 1,
+					  steps + 1);
 	else
 		count = move_names(asking, source, steps + 1);
 	if (count < 0) {
 		fail(asking, ENOMEM);
 		return;
 	}
-	lockfile_ask_to_make(asking, replaces ? STEP_TAKE : STEP_MAKE, lockfile_links(source),
-			     steps, 1 + (size_t)count);
+	lockfile_ask_to_make(asking, replaces ? STEP_TAKE : STEP_MAKE,
+			     lockfile_links(source->lockfile), steps, 1 + (size_t)count);
 	lockfile_free_texts(steps + 1, count);
 }
 
@@ -218,14 +220,14 @@ static char *format_again(struct inode *inode)
 {
 	uint64_t number = inode->lockfile->number;
 
-	if (!lockfile_renew_id(inode))
+	if (!lockfile_renew_id(inode->lockfile))
 		return NULL;
 	if (!inode_is_directory(inode)) /* whose number the new directory keeps */
 		inode->lockfile->number = number;
 	inode->lockfile->is_ours = true;
 	inode->lockfile->version = 0;
 	inode_mark(inode);
-	return lockfile_format(inode, lockfile_links(inode));
+	return lockfile_format(inode, lockfile_links(inode->lockfile));
 }
 
 /* What was renamed has its former names again. The new directory stays for what else is in it. */
@@ -386,7 +388,7 @@ static void read_next(struct asking *asking, struct inode *source)
 		ask_to_rename(asking, source);
 		return;
 	}
-	char *path = lockfile_path_below(source, asking->names[asking->names_count - 1]);
+	char *path = inode_lockfile_path(source, asking->names[asking->names_count - 1]);
 	asking->done = found_child;
 	if (path != NULL)
 		asking_read(asking, path);

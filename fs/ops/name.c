@@ -70,7 +70,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent_node, const char *name)
 
 	if (strlen(name) > NAME_BYTES_MAX)
 		fuse_reply_err(req, ENAMETOOLONG);
-	else if (parent != NULL && lockfile_directory(parent))
+	else if (parent != NULL && inode_keeps_lockfiles(parent))
 		lockfile_lookup(req, parent, name);
 	else if (inode != NULL && is_found(req, inode))
 		reply_entry(req, inode);
@@ -140,7 +140,7 @@ static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_
 
 	if (error == 0 && parent == NULL)
 		error = looked_stale(filesystem, caller->pid);
-	else if (error == 0 && lockfile_directory(parent)) {
+	else if (error == 0 && inode_keeps_lockfiles(parent)) {
 		lockfile_make(req, parent, name, mode, NULL);
 		return;
 	} else if (error == 0 && inode_child(parent, name) != NULL)
@@ -201,7 +201,7 @@ static void take_away(fuse_req_t req, fuse_ino_t parent_node, const char *name, 
 
 	if (error != 0) {
 		fuse_reply_err(req, -error);
-	} else if (parent != NULL && lockfile_directory(parent)) {
+	} else if (parent != NULL && inode_keeps_lockfiles(parent)) {
 		lockfile_remove(req, parent, name, directory);
 	} else if (inode == NULL) {
 		fuse_reply_err(req, ENOENT);
@@ -234,7 +234,7 @@ static struct inode *lockfile_parent(fuse_req_t req, fuse_ino_t node)
 {
 	struct inode *parent =
 		status_owns(node) ? NULL : inode_find_directory(filesystem_of(req)->inodes, node);
-	return parent != NULL && lockfile_directory(parent) ? parent : NULL;
+	return parent != NULL && inode_keeps_lockfiles(parent) ? parent : NULL;
 }
 
 /* Whether it has been taken away since the kernel looked it up. */

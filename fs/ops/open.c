@@ -255,7 +255,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 
 	struct inode *directory =
 		status_owns(parent) ? NULL : inode_find_directory(filesystem->inodes, parent);
-	if (directory != NULL && lockfile_directory(directory) &&
+	if (directory != NULL && inode_keeps_lockfiles(directory) &&
 	    (parent != FUSE_ROOT_ID || strcmp(name, STATUS_NAME) != 0)) {
 		lockfile_create_open(req, directory, name, mode, info);
 		return;

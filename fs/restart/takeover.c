@@ -22,6 +22,7 @@
 #include "files/handle.h"
 #include "files/holder.h"
 #include "files/inode.h"
+#include "files/inode_restore.h"
 #include "files/kept_request.h"
 #include "files/parked.h"
 #include "files/request.h"
@@ -441,7 +442,7 @@ int takeover_restore(struct takeover *takeover, struct filesystem *filesystem, c
 		error = state_refuse(&takeover->in, NULL, "more, up to a line \"end\"");
 	if (error != 0)
 		return explain(takeover, error, why, why_bytes);
-	inode_restored_all(filesystem);
+	inode_restore_end(filesystem);
 	return 0;
 }
 

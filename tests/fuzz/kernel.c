@@ -41,7 +41,7 @@ bool kernel_lasts(const struct kernel *kernel, uint64_t node)
 {
 	const struct inode *inode = inode_find(kernel->filesystem->inodes, node);
 
-	return inode && (inode->lockfile || lockfile_directory(inode));
+	return inode && (inode->lockfile || inode_keeps_lockfiles(inode));
 }
 
 /* What excludes one another has the same number: of a lock all nodes, of `style = file` a name. */

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "files/inode_restore.h"
 #include "files/lockfile_name.h"
 #include "files/lockfile_text.h"
 #include "files/user.h"
@@ -37,6 +38,13 @@ struct fixture {
 
 static struct fixture fixture;
 
+static void make_lockfile(struct inode *inode)
+{
+	const struct inode *root = fixture.serving.filesystem.inodes->root;
+	inode->lockfile = lockfile_create(inode, inode_lockfile_path(root, inode->name));
+	assert_non_null(inode->lockfile);
+}
+
 static int begin(void **state)
 {
 	struct filesystem *filesystem = &fixture.serving.filesystem;
@@ -53,7 +61,7 @@ static int begin(void **state)
 	assert_int_equal(inode_create(filesystem, filesystem->inodes->root, "a", S_IFREG | 0640,
 				      ALICE, ALICE, &fixture.inode),
 			 0);
-	assert_int_equal(lockfile_create(fixture.inode, filesystem->inodes->root), 0);
+	make_lockfile(fixture.inode);
 	assert_int_equal(inode_attach(filesystem->inodes->root, fixture.inode), 0);
 	return 0;
 }
@@ -117,7 +125,7 @@ static void test_copies(void **state)
 		for (size_t i = 0; i < bytes; i++)
 			text[i] = (char)random();
 		assert_int_equal(text_set(&inode->text, text, bytes, ALICE), 0);
-		assert_true(lockfile_renew_id(inode));
+		assert_true(lockfile_renew_id(inode->lockfile));
 		inode->mode = modes[round % 3];
 		inode->uid = (uid_t)random();
 		inode->gid = (gid_t)random();
@@ -159,7 +167,7 @@ static void test_long(void **state)
 {
 	struct filesystem *filesystem = &fixture.serving.filesystem;
 	struct inode *inode = fixture.inode, *link;
-	size_t bytes = (size_t)lockfile_text_limit(inode);
+	size_t bytes = (size_t)lockfile_text_limit(inode->lockfile);
 	char *text = malloc(bytes);
 	char why[256];
 
@@ -171,7 +179,7 @@ static void test_long(void **state)
 	assert_int_equal(config_set(&fixture.config, "text_limit", "1048576", why, sizeof(why)), 0);
 	assert_int_equal(inode_text_limit(inode), bytes);
 	assert_non_null(text);
-	assert_true(lockfile_renew_id(inode));
+	assert_true(lockfile_renew_id(inode->lockfile));
 	srandom(1);
 	for (int round = 0; round < 3; round++) {
 		for (size_t i = 0; i < bytes; i++)
@@ -191,9 +199,9 @@ static void test_long(void **state)
 	assert_int_equal(inode_create(filesystem, filesystem->inodes->root, "b", S_IFREG | 0640,
 				      ALICE, ALICE, &link),
 			 0);
-	assert_int_equal(lockfile_create(link, filesystem->inodes->root), 0);
+	make_lockfile(link);
 	assert_int_equal(inode_attach(filesystem->inodes->root, link), 0);
-	lockfile_join(link, inode);
+	lockfile_join(link->lockfile, inode->lockfile);
 	assert_in_range(2 * inode_text_limit(inode), bytes - 4096, bytes);
 }
 
@@ -205,7 +213,7 @@ static void test_cut(void **state)
 
 	(void)state;
 	assert_int_equal(text_set(&fixture.inode->text, text, sizeof(text), ALICE), 0);
-	assert_true(lockfile_renew_id(fixture.inode));
+	assert_true(lockfile_renew_id(fixture.inode->lockfile));
 	char *stored = lockfile_format(fixture.inode, 1);
 	assert_non_null(stored);
 	for (size_t bytes = strlen(stored) - 1; bytes > 0; bytes -= bytes < 300 ? 1 : 100) {
@@ -223,7 +231,7 @@ static void test_maker(void **state)
 	struct lockfile *lockfile = fixture.inode->lockfile;
 
 	(void)state;
-	assert_true(lockfile_renew_id(fixture.inode));
+	assert_true(lockfile_renew_id(fixture.inode->lockfile));
 	lockfile->maker = 4711;
 	strcpy(lockfile->command, "a\nb (c");
 	struct lockfile_facts facts = copy(1);
@@ -304,28 +312,28 @@ static void test_queue(void **state)
 
 	(void)state;
 	assert_string_equal(inode_lock_path(inode), "//a/");
-	assert_true(lockfile_renew_id(inode));
+	assert_true(lockfile_renew_id(inode->lockfile));
 	struct lockfile_facts facts = copy(1);
 	assert_null(facts.queue);
 	lockfile_facts_finish(&facts);
 
-	assert_int_equal(lockfile_set_queue(inode, "t//old name%/"), 0);
+	assert_int_equal(lockfile_set_queue(inode->lockfile, "t//old name%/"), 0);
 	facts = copy(1);
 	assert_string_equal(facts.queue, "t//old name%/");
 	assert_true(lockfile_is_same(inode, &facts));
-	assert_int_equal(lockfile_set_queue(inode, NULL), 0);
+	assert_int_equal(lockfile_set_queue(inode->lockfile, NULL), 0);
 	assert_int_equal(lockfile_update(inode, &facts), 0);
 	assert_string_equal(inode_lock_path(inode), "//a/");
-	assert_true(lockfile_renew_id(inode));
+	assert_true(lockfile_renew_id(inode->lockfile));
 	assert_int_equal(lockfile_update(inode, &facts), 0);
 	assert_string_equal(inode_lock_path(inode), "t//old name%/");
 	lockfile_facts_finish(&facts);
 
-	assert_true(lockfile_renew_id(inode));
+	assert_true(lockfile_renew_id(inode->lockfile));
 	facts = copy(1);
 	free(facts.queue);
 	facts.queue = NULL;
-	assert_true(lockfile_renew_id(inode));
+	assert_true(lockfile_renew_id(inode->lockfile));
 	assert_int_equal(lockfile_update(inode, &facts), 0);
 	assert_string_equal(inode_lock_path(inode), "//a/");
 	lockfile_facts_finish(&facts);
@@ -394,7 +402,7 @@ static void test_restored_open(void **state)
 					  ALICE, ALICE, 0, &inode),
 			 0);
 	inode_use(filesystem, inode);
-	inode_restored_all(filesystem);
+	inode_restore_end(filesystem);
 	assert_null(inode->user);
 	assert_int_equal(lockfile_appear(filesystem, filesystem->inodes->root, inode, false), 0);
 	assert_ptr_equal(inode->user, user_find(filesystem->users, ALICE));
@@ -474,8 +482,8 @@ static void test_links(void **state)
 	(void)state;
 	assert_int_equal(look_up(root, "b", S_IFREG | 0644, 0, &links[0]), 0);
 	assert_int_equal(look_up(root, "c", S_IFREG | 0644, 0, &links[1]), 0);
-	lockfile_join(links[0], inode);
-	lockfile_join(links[1], links[0]);
+	lockfile_join(links[0]->lockfile, inode->lockfile);
+	lockfile_join(links[1]->lockfile, links[0]->lockfile);
 	assert_int_equal(inode_write(inode, "old", 3, 0, ALICE), 0);
 	inode->mode = S_IFREG | 0600;
 	assert_int_equal(content_spread(inode), 0);

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "files/inode_restore.h"
 #include "files/user.h"
 #include "journal/form.h"
 #include "notifier_double.h"

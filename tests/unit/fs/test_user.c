@@ -19,6 +19,7 @@
 #include "files/filesystem.h"
 #include "files/handle.h"
 #include "files/inode.h"
+#include "files/inode_restore.h"
 #include "files/names.h"
 #include "files/user.h"
 #include "notifier_double.h"
@@ -323,7 +324,7 @@ static void test_restored(void **state)
 	inode_use(filesystem, open);
 	make("b", ALICE);
 	assert_int_equal(count_names(ALICE), 3);
-	inode_restored_all(filesystem);
+	inode_restore_end(filesystem);
 	assert_int_equal(count_names(ALICE), 1);
 	assert_null(inode_find(filesystem->inodes, node));
 	inode_unuse(filesystem, open);
