@@ -3,6 +3,7 @@
 
     layers.py includes TREE         no include goes up, aside, in a circle, or to what is unknown; and nobody does what another file is
                                     there for
+    layers.py modules TREE          no modules, each a file and its header, know each other's types or inline functions in a circle
     layers.py circles TREE BUILD    no files call each other in a circle; by the symbols of the object files
     layers.py names TREE BUILD      a function is named by its file, and declared in its header; by the same
 
@@ -67,6 +68,10 @@ DOORS = [
 
 # Circles that there are: (reason, files). A file that is in no circle any more is to be taken from here.
 CIRCLES = []
+
+# Folders in which, or below, modules still include each other's headers in a circle: one that has none is to be taken from here.
+KNOTTED = ["fs/kernel", "fs/restart", "src/config", "src/engine", "src/journal", "src/lockfile", "src/stores/etcd", "src/stores/local",
+           "src/view"]
 
 # Folders whose functions are named by their files: queue_judge() is of queue.c, as are queues_...(), and is declared in queue.h.
 # What others are there for stands in headers of the folder: their functions are named by the folder, and may be of any file.
@@ -169,6 +174,35 @@ def check_includes(tree):
                 faults.append(f"{path}:{number}: {own or other or neither} {fault}")
     # One that goes up may close a circle.
     return faults or [describe_circle(tree, headers, group, min(group), "{0}") for group in circles(headers)]
+
+
+def module_of(path):
+    return os.path.splitext(path)[0]
+
+
+def check_modules(tree):
+    """By the includes of both files of a module: who includes another one's header may need the types that are declared there."""
+    sources = set(source_files(tree))
+    graph, places = {}, {}
+    for path in sorted(sources):
+        here = module_of(path)
+        graph.setdefault(here, {})
+        for number, line in enumerate(read_lines(os.path.join(tree, path)), 1):
+            match = re.match(r'\s*#\s*include\s*"([^"]*)"', line)
+            for other in [root + match[1] for root in ("src/", "fs/")] if match else []:
+                if other in sources and module_of(other) != here:
+                    graph[here].setdefault(module_of(other), match[1])
+                    places.setdefault((here, module_of(other)), f"{path}:{number}")
+    knotted, faults = set(), []
+    for group in circles(graph):
+        known_of = [{known for known in KNOTTED if is_below(module, known)} for module in group]
+        knotted.update(*known_of)
+        if not all(known_of):
+            way = shortest_circle(graph, group, min(group))
+            steps = ", ".join(f"{places[pair]} {graph[pair[0]][pair[1]]}" for pair in zip(way, way[1:] + way[:1]))
+            faults.append(f"{places[way[0], (way + way)[1]]}: a circle of {len(group)} modules: {steps}")
+    return faults + [f"{folder}: has no circle of modules any more: KNOTTED still has it" for folder in KNOTTED
+                     if folder not in knotted]
 
 
 def objects(tree, build):
@@ -311,6 +345,8 @@ def check_names(tree, build):
 def main():
     if len(sys.argv) == 3 and sys.argv[1] == "includes":
         faults = check_includes(sys.argv[2])
+    elif len(sys.argv) == 3 and sys.argv[1] == "modules":
+        faults = check_modules(sys.argv[2])
     elif len(sys.argv) == 4 and sys.argv[1] == "circles":
         faults = check_circles(sys.argv[2], sys.argv[3])
     elif len(sys.argv) == 4 and sys.argv[1] == "names":

@@ -9,6 +9,7 @@ requires test -e "$build/compile_commands.json"
 layers=("$python" "$tests/system/sources/layers.py")
 
 "${layers[@]}" includes "$source_dir" >"$dir/includes" || fail "$(<"$dir/includes")"
+"${layers[@]}" modules "$source_dir" >"$dir/modules" || fail "$(<"$dir/modules")"
 "${layers[@]}" circles "$source_dir" "$build" >"$dir/circles" || fail "$(<"$dir/circles")"
 "${layers[@]}" names "$source_dir" "$build" >"$dir/names" || fail "$(<"$dir/names")"
 
@@ -68,6 +69,13 @@ back=fs/files/handle_end.h:$(grep -n '"files/handle.h"' "$tree/fs/files/handle_e
 expect_equal "what is said of headers in a circle" "fs/files/handle.h:$line: a circle of 2 files: fs/files/handle.h:$line \
 files/handle_end.h, $back files/handle.h" "$(<"$dir/refused")"
 cp "$source_dir/fs/files/handle.h" "$tree/fs/files/handle.h"
+echo '#include "files/inode.h"' >>"$tree/fs/files/text.c"
+! "${layers[@]}" modules "$tree" >"$dir/refused" || fail "modules may include each other's headers in a circle"
+line=$(wc -l <"$tree/fs/files/text.c")
+back=fs/files/inode.h:$(grep -n '"files/text.h"' "$tree/fs/files/inode.h" | cut -d: -f1)
+expect_equal "what is said of modules in a circle" "$back: a circle of 2 modules: $back files/text.h, fs/files/text.c:$line \
+files/inode.h" "$(<"$dir/refused")"
+cp "$source_dir/fs/files/text.c" "$tree/fs/files/text.c"
 mkdir "$tree/src/new"
 cp "$source_dir/src/base/log.c" "$tree/src/new"
 ! "${layers[@]}" includes "$tree" >"$dir/refused" || fail "any folder may be new"
