@@ -9,8 +9,8 @@
 
 #include <inttypes.h>
 #include <linux/fuse.h>
+#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "files/filesystem.h"
@@ -109,52 +109,124 @@ static void write_name(FILE *file, const char *name, const struct shard *shard)
 	fprintf(file, "%s%s%s%s ", name, labelled ? "{" : "", shard->label, labelled ? "}" : "");
 }
 
-/* A number of each store. */
-static void write_numbers(const struct filesystem *filesystem, FILE *file, const char *name,
-			  const char *type, uint64_t (*number)(const struct shard *shard),
-			  const char *help)
+/* What is told of each store by one number: negative if it is not known, or is not there. */
+struct sample {
+	int64_t waiters, holders, kept, worn, held_back, locks, files, fenced;
+	int64_t connected, timeout_ms, lease_left_ms, lost, setbacks, moratorium_ms, reconnects;
+	int64_t names, bytes, used_bytes, quota_bytes, full, corrupt;
+};
+
+static void count_worn(void *context, const struct engine_worn *worn)
 {
-	write_head(file, name, type, help);
-	for (size_t i = 0; i < filesystem->shards->count; i++) {
-		write_name(file, name, &filesystem->shards->list[i]);
-		fprintf(file, "%" PRIu64 "\n", number(&filesystem->shards->list[i]));
-	}
+	struct sample *sample = context;
+	sample->worn++;
+	sample->held_back += (int64_t)worn->held_back;
 }
 
-/* A time of each store that has it, in ms; negative: it has none. */
-static void write_times(const struct filesystem *filesystem, FILE *file, const char *name,
-			int64_t (*time_ms)(const struct shard *shard), const char *help)
+static struct sample sample_of(const struct shard *shard)
+{
+	const struct engine_counts counts = engine_counts(shard->engine);
+	const struct engine_status status = engine_status(shard->engine);
+	struct store_space space = {-1, -1, -1, -1, false, false, false};
+
+	if (shard->store->ops->space != NULL)
+		shard->store->ops->space(shard->store, &space);
+	struct sample sample = {
+		.waiters = (int64_t)counts.waiters,
+		.holders = (int64_t)counts.holders,
+		.kept = (int64_t)counts.kept,
+		.locks = (int64_t)counts.locks,
+		.files = (int64_t)lockfiles_count(shard->lockfiles),
+		.fenced = (int64_t)shard->metrics.fenced_handles,
+		.connected = status.session == STORE_CONNECTED,
+		.timeout_ms = status.timeout_ms > 0 ? status.timeout_ms : -1,
+		.lease_left_ms = counts.holders > 0 ? status.lease_left_ms : -1,
+		.lost = (int64_t)status.sessions_lost,
+		.setbacks = (int64_t)status.setbacks,
+		.moratorium_ms = status.moratorium_left_ms,
+		.reconnects = (int64_t)status.reconnects,
+		.names = space.names,
+		.bytes = space.bytes,
+		.used_bytes = space.bytes_in_use,
+		.quota_bytes = space.quota_bytes,
+		.full = space.bytes < 0 ? -1 : space.is_full,
+		.corrupt = space.bytes < 0 ? -1 : space.is_corrupt,
+	};
+	engine_each_worn(shard->engine, count_worn, &sample);
+	return sample;
+}
+
+/* A metric of stores that is one number of the sample. */
+struct family {
+	const char *name;
+	enum { COUNTER, GAUGE, SECONDS } kind; /* SECONDS: a gauge, in the sample in ms */
+	size_t offset;			       /* in the sample */
+	const char *help;
+};
+
+#define OF(member) offsetof(struct sample, member)
+
+static const struct family families[] = {
+	{"dlockfs_waiters", GAUGE, OF(waiters), "Calls on this host that wait for a lock."},
+	{"dlockfs_holders", GAUGE, OF(holders), "Claims that this host holds."},
+	{"dlockfs_kept_claims", GAUGE, OF(kept),
+	 "Claims that this host keeps while nobody uses them."},
+	{"dlockfs_numbers_end_locks", GAUGE, OF(worn),
+	 "Locks whose claims' numbers come to an end, so that new claims are held back."},
+	{"dlockfs_held_back_calls", GAUGE, OF(held_back),
+	 "Calls on this host that wait for the numbers of such a lock to start anew."},
+	{"dlockfs_locks", GAUGE, OF(locks),
+	 "Names that this host holds, waits for, or has open after that."},
+	{"dlockfs_lock_files", GAUGE, OF(files), "Lock files, which this host has made."},
+	{"dlockfs_fenced_handles_total", COUNTER, OF(fenced),
+	 "Open files that held a lock and lost it."},
+	{"dlockfs_session_connected", GAUGE, OF(connected),
+	 "Whether the session with the store is connected."},
+	{"dlockfs_session_timeout_seconds", SECONDS, OF(timeout_ms),
+	 "The session's timeout, as the store granted it."},
+	{"dlockfs_lease_left_seconds", SECONDS, OF(lease_left_ms),
+	 "Time until what is held is given up, unless the store answers; absent while nothing is "
+	 "held."},
+	{"dlockfs_sessions_lost_total", COUNTER, OF(lost),
+	 "Sessions that ended without our wish, and all locks with them."},
+	{"dlockfs_setbacks_total", COUNTER, OF(setbacks),
+	 "Times that the store was found in an earlier state than before."},
+	{"dlockfs_moratorium_seconds", SECONDS, OF(moratorium_ms),
+	 "Time for which nothing is granted, as the root is new or the store was set back; absent "
+	 "while that is not so."},
+	{"dlockfs_reconnects_total", COUNTER, OF(reconnects),
+	 "Connections to the store after the first, in the same session or a new one."},
+	{"dlockfs_store_root_names", GAUGE, OF(names),
+	 "Locks and directories directly below the root; absent if not known."},
+	{"dlockfs_store_database_bytes", GAUGE, OF(bytes),
+	 "The database of the server that this host is connected to; absent if not known."},
+	{"dlockfs_store_database_used_bytes", GAUGE, OF(used_bytes), "What of that is not free."},
+	{"dlockfs_store_database_quota_bytes", GAUGE, OF(quota_bytes),
+	 "How large that may become, or the service's default if it does not tell."},
+	{"dlockfs_store_full", GAUGE, OF(full),
+	 "Whether the service takes no more, for want of space."},
+	{"dlockfs_store_corrupt", GAUGE, OF(corrupt),
+	 "Whether the service's servers say that they do not agree."},
+};
+
+static void write_family(const struct shards *shards, FILE *file, const struct family *family)
 {
 	bool headed = false;
 
-	for (size_t i = 0; i < filesystem->shards->count; i++) {
-		int64_t ms = time_ms(&filesystem->shards->list[i]);
-		if (ms < 0)
+	for (size_t i = 0; i < shards->count; i++) {
+		struct sample sample = sample_of(&shards->list[i]);
+		int64_t number = *(const int64_t *)((const char *)&sample + family->offset);
+		if (number < 0)
 			continue;
 		if (!headed)
-			write_head(file, name, "gauge", help);
+			write_head(file, family->name,
+				   family->kind == COUNTER ? "counter" : "gauge", family->help);
 		headed = true;
-		write_name(file, name, &filesystem->shards->list[i]);
-		fprintf(file, "%" PRId64 ".%03" PRId64 "\n", ms / 1000, ms % 1000);
-	}
-}
-
-/* A number of each store that has it; negative: it has none. */
-static void write_known(const struct filesystem *filesystem, FILE *file, const char *name,
-			int64_t (*number)(const struct shard *shard), const char *help)
-{
-	bool headed = false;
-
-	for (size_t i = 0; i < filesystem->shards->count; i++) {
-		const struct shard *shard = &filesystem->shards->list[i];
-		int64_t known = number(shard);
-		if (known < 0)
-			continue;
-		if (!headed)
-			write_head(file, name, "gauge", help);
-		headed = true;
-		write_name(file, name, shard);
-		fprintf(file, "%" PRId64 "\n", known);
+		write_name(file, family->name, &shards->list[i]);
+		if (family->kind == SECONDS)
+			fprintf(file, "%" PRId64 ".%03" PRId64 "\n", number / 1000, number % 1000);
+		else
+			fprintf(file, "%" PRId64 "\n", number);
 	}
 }
 
@@ -183,61 +255,6 @@ static void write_histograms(const struct shard *shard, FILE *file, const char *
 	}
 }
 
-static uint64_t count_waiters(const struct shard *shard)
-{
-	return engine_counts(shard->engine).waiters;
-}
-
-static uint64_t count_holders(const struct shard *shard)
-{
-	return engine_counts(shard->engine).holders;
-}
-
-static uint64_t count_kept(const struct shard *shard)
-{
-	return engine_counts(shard->engine).kept;
-}
-
-static uint64_t count_locks(const struct shard *shard)
-{
-	return engine_counts(shard->engine).locks;
-}
-
-static uint64_t count_files(const struct shard *shard)
-{
-	return lockfiles_count(shard->lockfiles);
-}
-
-static void count_one_worn(void *context, const struct engine_worn *worn)
-{
-	(void)worn;
-	++*(size_t *)context;
-}
-
-static void count_one_held_back(void *context, const struct engine_worn *worn)
-{
-	*(size_t *)context += worn->held_back;
-}
-
-static uint64_t count_worn(const struct shard *shard)
-{
-	size_t count = 0;
-	engine_each_worn(shard->engine, count_one_worn, &count);
-	return count;
-}
-
-static uint64_t count_held_back(const struct shard *shard)
-{
-	size_t count = 0;
-	engine_each_worn(shard->engine, count_one_held_back, &count);
-	return count;
-}
-
-static uint64_t count_fenced(const struct shard *shard)
-{
-	return shard->metrics.fenced_handles;
-}
-
 static void write_locks(const struct filesystem *filesystem, FILE *file)
 {
 	const struct shards *shards = filesystem->shards;
@@ -256,21 +273,6 @@ static void write_locks(const struct filesystem *filesystem, FILE *file)
 	for (size_t i = 0; i < shards->count; i++)
 		write_histograms(&shards->list[i], file, "dlockfs_hold_seconds",
 				 shards->list[i].metrics.holds);
-	write_numbers(filesystem, file, "dlockfs_waiters", "gauge", count_waiters,
-		      "Calls on this host that wait for a lock.");
-	write_numbers(filesystem, file, "dlockfs_holders", "gauge", count_holders,
-		      "Claims that this host holds.");
-	write_numbers(filesystem, file, "dlockfs_kept_claims", "gauge", count_kept,
-		      "Claims that this host keeps while nobody uses them.");
-	write_numbers(
-		filesystem, file, "dlockfs_numbers_end_locks", "gauge", count_worn,
-		"Locks whose claims' numbers come to an end, so that new claims are held back.");
-	write_numbers(filesystem, file, "dlockfs_held_back_calls", "gauge", count_held_back,
-		      "Calls on this host that wait for the numbers of such a lock to start anew.");
-	write_numbers(filesystem, file, "dlockfs_locks", "gauge", count_locks,
-		      "Names that this host holds, waits for, or has open after that.");
-	write_numbers(filesystem, file, "dlockfs_lock_files", "gauge", count_files,
-		      "Lock files, which this host has made.");
 	write_number(file, "dlockfs_open_files", "gauge", filesystem->handles->count,
 		     "Open files of the mount.");
 	write_head(file, "dlockfs_limit_refusals_total", "counter",
@@ -281,66 +283,6 @@ static void write_locks(const struct filesystem *filesystem, FILE *file)
 	write_number(file, "dlockfs_delayed_writes_total", "counter",
 		     filesystem->users->writes->delayed,
 		     "Calls that waited because their user writes too much to the servers.");
-	write_numbers(filesystem, file, "dlockfs_fenced_handles_total", "counter", count_fenced,
-		      "Open files that held a lock and lost it.");
-}
-
-static uint64_t is_connected(const struct shard *shard)
-{
-	return engine_status(shard->engine).session == STORE_CONNECTED;
-}
-
-static int64_t session_timeout_ms(const struct shard *shard)
-{
-	struct engine_status status = engine_status(shard->engine);
-	return status.timeout_ms > 0 ? status.timeout_ms : -1;
-}
-
-static int64_t lease_left_ms(const struct shard *shard)
-{
-	return count_holders(shard) > 0 ? engine_status(shard->engine).lease_left_ms : -1;
-}
-
-static uint64_t count_sessions_lost(const struct shard *shard)
-{
-	return engine_status(shard->engine).sessions_lost;
-}
-
-static uint64_t count_setbacks(const struct shard *shard)
-{
-	return engine_status(shard->engine).setbacks;
-}
-
-static int64_t moratorium_left_ms(const struct shard *shard)
-{
-	return engine_status(shard->engine).moratorium_left_ms;
-}
-
-static uint64_t count_reconnects(const struct shard *shard)
-{
-	return engine_status(shard->engine).reconnects;
-}
-
-static void write_sessions(const struct filesystem *filesystem, FILE *file)
-{
-	write_numbers(filesystem, file, "dlockfs_session_connected", "gauge", is_connected,
-		      "Whether the session with the store is connected.");
-	write_times(filesystem, file, "dlockfs_session_timeout_seconds", session_timeout_ms,
-		    "The session's timeout, as the store granted it.");
-	write_times(filesystem, file, "dlockfs_lease_left_seconds", lease_left_ms,
-		    "Time until what is held is given up, unless the store answers; "
-		    "absent while nothing is held.");
-	write_numbers(filesystem, file, "dlockfs_sessions_lost_total", "counter",
-		      count_sessions_lost,
-		      "Sessions that ended without our wish, and all locks with them.");
-	write_numbers(filesystem, file, "dlockfs_setbacks_total", "counter", count_setbacks,
-		      "Times that the store was found in an earlier state than before.");
-	write_times(filesystem, file, "dlockfs_moratorium_seconds", moratorium_left_ms,
-		    "Time for which nothing is granted, as the root is new or the store was set "
-		    "back; absent while that is not so.");
-	write_numbers(filesystem, file, "dlockfs_reconnects_total", "counter", count_reconnects,
-		      "Connections to the store after the first, in the same session or a new "
-		      "one.");
 	write_number(file, "dlockfs_clock_jumps_total", "counter", filesystem->metrics->clock_jumps,
 		     "Times that the host's clock was set, after which sessions are proved anew.");
 }
@@ -361,64 +303,6 @@ static void write_statistics(const struct filesystem *filesystem, FILE *file, co
 		headed = true;
 		write(&shard->statistics, shard->label, file);
 	}
-}
-
-static struct store_space space_of(const struct shard *shard)
-{
-	struct store_space space = {-1, -1, -1, -1, false, false, false};
-
-	if (shard->store->ops->space != NULL)
-		shard->store->ops->space(shard->store, &space);
-	return space;
-}
-
-static int64_t count_names(const struct shard *shard)
-{
-	return space_of(shard).names;
-}
-
-static int64_t database_bytes(const struct shard *shard)
-{
-	return space_of(shard).bytes;
-}
-
-static int64_t database_used_bytes(const struct shard *shard)
-{
-	return space_of(shard).bytes_in_use;
-}
-
-static int64_t database_quota_bytes(const struct shard *shard)
-{
-	return space_of(shard).quota_bytes;
-}
-
-static int64_t is_full(const struct shard *shard)
-{
-	struct store_space space = space_of(shard);
-	return space.bytes < 0 ? -1 : space.is_full;
-}
-
-static int64_t is_corrupt(const struct shard *shard)
-{
-	struct store_space space = space_of(shard);
-	return space.bytes < 0 ? -1 : space.is_corrupt;
-}
-
-static void write_spaces(const struct filesystem *filesystem, FILE *file)
-{
-	write_known(filesystem, file, "dlockfs_store_root_names", count_names,
-		    "Locks and directories directly below the root; absent if not known.");
-	write_known(filesystem, file, "dlockfs_store_database_bytes", database_bytes,
-		    "The database of the server that this host is connected to; absent if not "
-		    "known.");
-	write_known(filesystem, file, "dlockfs_store_database_used_bytes", database_used_bytes,
-		    "What of that is not free.");
-	write_known(filesystem, file, "dlockfs_store_database_quota_bytes", database_quota_bytes,
-		    "How large that may become, or the service's default if it does not tell.");
-	write_known(filesystem, file, "dlockfs_store_full", is_full,
-		    "Whether the service takes no more, for want of space.");
-	write_known(filesystem, file, "dlockfs_store_corrupt", is_corrupt,
-		    "Whether the service's servers say that they do not agree.");
 }
 
 static void write_operations(const struct filesystem *filesystem, FILE *file)
@@ -456,8 +340,8 @@ void metrics_text_write(const struct filesystem *filesystem, FILE *file)
 	write_seconds(file, "dlockfs_sample_time_seconds", clock_wall_ms(),
 		      "When these numbers were read, in seconds since 1970.");
 	write_locks(filesystem, file);
-	write_sessions(filesystem, file);
-	write_spaces(filesystem, file);
+	for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
+		write_family(filesystem->shards, file, &families[i]);
 	write_operations(filesystem, file);
 	write_requests(filesystem->metrics, file);
 }
