@@ -24,8 +24,8 @@
 #include "kernel/process_start.h"
 #include "kernel/signal_round.h"
 
-int lockfile_prepare(struct filesystem *filesystem, struct inode *directory, const char *name,
-		     mode_t mode, uid_t uid, gid_t gid, size_t text_bytes, struct inode **ret)
+int lockfile_name_prepare(struct filesystem *filesystem, struct inode *directory, const char *name,
+			  mode_t mode, uid_t uid, gid_t gid, size_t text_bytes, struct inode **ret)
 {
 	size_t shares = inode_name_shares(directory, name) + user_shares_of_text(text_bytes);
 	struct inode *inode;
@@ -49,13 +49,13 @@ int lockfile_prepare(struct filesystem *filesystem, struct inode *directory, con
 	return 0;
 }
 
-int lockfile_appear(struct filesystem *filesystem, struct inode *directory, struct inode *inode,
-		    bool is_ours)
+int lockfile_name_appear(struct filesystem *filesystem, struct inode *directory,
+			 struct inode *inode, bool is_ours)
 {
 	struct inode *former = inode_child(directory, inode->name);
 
 	if (former != NULL)
-		lockfile_forget(filesystem, former);
+		lockfile_name_forget(filesystem, former);
 	inode->lockfile->is_ours = is_ours;
 	inode->lockfile->is_linking = false;
 	int error = inode_attach(directory, inode);
@@ -64,25 +64,27 @@ int lockfile_appear(struct filesystem *filesystem, struct inode *directory, stru
 	return error;
 }
 
-int lockfile_know(struct filesystem *filesystem, struct inode *directory, const char *name,
-		  const struct lockfile_facts *facts, bool is_ours, uid_t uid, struct inode **ret)
+int lockfile_name_know(struct filesystem *filesystem, struct inode *directory, const char *name,
+		       const struct lockfile_facts *facts, bool is_ours, uid_t uid,
+		       struct inode **ret)
 {
 	struct inode *inode = inode_child(directory, name);
 	int error;
 
-	if (inode != NULL && lockfile_is_same(inode, facts)) {
+	if (inode != NULL && lockfile_text_is_same(inode, facts)) {
 		inode->lockfile->is_ours = is_ours;
 		inode_set_idle(filesystem, inode);
 		*ret = inode;
-		return lockfile_late(inode->lockfile) == NULL ? lockfile_update(inode, facts) : 0;
+		return lockfile_late(inode->lockfile) == NULL ? lockfile_text_update(inode, facts)
+							      : 0;
 	}
-	error = lockfile_prepare(filesystem, directory, name, facts->mode, uid, facts->gid,
-				 facts->text_bytes, &inode);
+	error = lockfile_name_prepare(filesystem, directory, name, facts->mode, uid, facts->gid,
+				      facts->text_bytes, &inode);
 	if (error != 0)
 		return error;
-	error = lockfile_update(inode, facts);
+	error = lockfile_text_update(inode, facts);
 	if (error == 0)
-		error = lockfile_appear(filesystem, directory, inode, is_ours);
+		error = lockfile_name_appear(filesystem, directory, inode, is_ours);
 	if (error != 0)
 		inode_detach(filesystem, inode);
 	else
@@ -106,7 +108,7 @@ static bool wants_maker(const struct inode *inode)
 	       policy.file_owner == FILE_OWNER_PROCESS;
 }
 
-/* The end of the process is to be told: lockfile_next_abandoned(). */
+/* The end of the process is to be told: lockfile_name_next_abandoned(). */
 static void watch_maker(struct inode *inode)
 {
 	const struct filesystem *filesystem = inode->shard->filesystem;
@@ -121,7 +123,7 @@ static void watch_maker(struct inode *inode)
 			       (int)inode->lockfile->maker);
 }
 
-void lockfile_note_maker(struct inode *inode, pid_t thread)
+void lockfile_name_note_maker(struct inode *inode, pid_t thread)
 {
 	struct lockfile *lockfile = inode->lockfile;
 
@@ -140,7 +142,7 @@ void lockfile_note_maker(struct inode *inode, pid_t thread)
 	}
 }
 
-void lockfile_copy_maker(struct inode *inode, const struct inode *from)
+void lockfile_name_copy_maker(struct inode *inode, const struct inode *from)
 {
 	struct lockfile *lockfile = inode->lockfile;
 
@@ -157,7 +159,7 @@ void lockfile_copy_maker(struct inode *inode, const struct inode *from)
 			       (int)lockfile->maker);
 }
 
-void lockfile_reopen_maker(struct inode *inode)
+void lockfile_name_reopen_maker(struct inode *inode)
 {
 	struct lockfile *lockfile = inode->lockfile;
 
@@ -174,7 +176,7 @@ void lockfile_reopen_maker(struct inode *inode)
 		lockfile->maker_ended = true;
 }
 
-struct inode *lockfile_next_abandoned(const struct filesystem *filesystem)
+struct inode *lockfile_name_next_abandoned(const struct filesystem *filesystem)
 {
 	struct epoll_event event;
 
@@ -190,18 +192,18 @@ struct inode *lockfile_next_abandoned(const struct filesystem *filesystem)
 	return NULL;
 }
 
-void lockfile_forget(struct filesystem *filesystem, struct inode *inode)
+void lockfile_name_forget(struct filesystem *filesystem, struct inode *inode)
 {
 	struct inode *child, *next;
 
 	HASH_ITER (by_name, inode->children, child, next) {
-		lockfile_forget(filesystem, child);
+		lockfile_name_forget(filesystem, child);
 	}
 	inode->lockfile->is_ours = false;
 	inode_detach(filesystem, inode);
 }
 
-struct inode *lockfile_find(const struct filesystem *filesystem, const char *path)
+struct inode *lockfile_name_find(const struct filesystem *filesystem, const char *path)
 {
 	struct inode *inode = filesystem->inodes->root;
 	char *copy = strdup(path), *rest = copy, *name;
@@ -212,7 +214,7 @@ struct inode *lockfile_find(const struct filesystem *filesystem, const char *pat
 	return copy != NULL && inode != NULL && inode->lockfile != NULL ? inode : NULL;
 }
 
-int lockfile_revoke(const struct inode *inode, const char *who)
+int lockfile_name_revoke(const struct inode *inode, const char *who)
 {
 	const struct lockfile *lockfile = inode->lockfile;
 	const struct config *config = inode->shard->filesystem->config;
@@ -256,14 +258,14 @@ static void note_gone(struct inode *inode, enum lockfile_end why)
 	}
 }
 
-void lockfile_gone(struct filesystem *filesystem, const char *path, enum lockfile_end why)
+void lockfile_name_gone(struct filesystem *filesystem, const char *path, enum lockfile_end why)
 {
 	char *plain = file_path_plain(path);
-	struct inode *inode = plain != NULL ? lockfile_find(filesystem, plain) : NULL;
+	struct inode *inode = plain != NULL ? lockfile_name_find(filesystem, plain) : NULL;
 
 	free(plain);
 	if (inode == NULL || !inode->lockfile->is_ours)
 		return;
 	note_gone(inode, why);
-	lockfile_forget(filesystem, inode);
+	lockfile_name_forget(filesystem, inode);
 }

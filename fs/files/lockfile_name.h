@@ -10,51 +10,52 @@
 #include "lockfile/lockfiles.h"
 
 /* Makes an inode for a name that is to be made in the directory: the inode gets the name by
- * lockfile_appear(), or is freed by inode_detach(). Of the mode it gets LOCKFILE_MODE_BITS. On the
- * account of `uid`, whose limit is checked, for a text of that length, too. Idle names of the user
- * may go, except the directory. Returns 0 or -errno. */
-int lockfile_prepare(struct filesystem *filesystem, struct inode *directory, const char *name,
-		     mode_t mode, uid_t uid, gid_t gid, size_t text_bytes, struct inode **ret);
+ * lockfile_name_appear(), or is freed by inode_detach(). Of the mode it gets LOCKFILE_MODE_BITS. On
+ * the account of `uid`, whose limit is checked, for a text of that length, too. Idle names of the
+ * user may go, except the directory. Returns 0 or -errno. */
+int lockfile_name_prepare(struct filesystem *filesystem, struct inode *directory, const char *name,
+			  mode_t mode, uid_t uid, gid_t gid, size_t text_bytes, struct inode **ret);
 
 /* The store has the name now. Takes the place of what was known by the name. Returns 0 or -ENOMEM.
  */
-int lockfile_appear(struct filesystem *filesystem, struct inode *directory, struct inode *inode,
-		    bool is_ours);
+int lockfile_name_appear(struct filesystem *filesystem, struct inode *directory,
+			 struct inode *inode, bool is_ours);
 
 /* The store has these facts of the name, which is of this host or of another one. Finds the inode,
  * or makes one. Returns 0 or -errno. */
-int lockfile_know(struct filesystem *filesystem, struct inode *directory, const char *name,
-		  const struct lockfile_facts *facts, bool is_ours, uid_t uid, struct inode **ret);
+int lockfile_name_know(struct filesystem *filesystem, struct inode *directory, const char *name,
+		       const struct lockfile_facts *facts, bool is_ours, uid_t uid,
+		       struct inode **ret);
 
 /* The caller, a thread of this host, makes the name: notes the process, for [locks] on_lost and
  * file_owner. To be called while it waits. */
-void lockfile_note_maker(struct inode *inode, pid_t thread);
+void lockfile_name_note_maker(struct inode *inode, pid_t thread);
 
 /* The same for a name that takes over what another one has. */
-void lockfile_copy_maker(struct inode *inode, const struct inode *from);
+void lockfile_name_copy_maker(struct inode *inode, const struct inode *from);
 
 /* The inode was restored: goes on with the process, if that is still there. */
-void lockfile_reopen_maker(struct inode *inode);
+void lockfile_name_reopen_maker(struct inode *inode);
 
 /* The next name whose process has ended, and which is to go with it; NULL: there is none (any
  * more). When `makers` of the file system is readable. */
-struct inode *lockfile_next_abandoned(const struct filesystem *filesystem);
+struct inode *lockfile_name_next_abandoned(const struct filesystem *filesystem);
 
 /* The store's file at that path is gone, though nobody here asked for that: the name goes. After
  * the loss of the session open files of it are fenced, and the process that made it gets the
  * signal. */
-void lockfile_gone(struct filesystem *filesystem, const char *path, enum lockfile_end why);
+void lockfile_name_gone(struct filesystem *filesystem, const char *path, enum lockfile_end why);
 
 /* The inode of the name with that path below the mount; NULL: it is not known here, or there is no
  * memory. */
-struct inode *lockfile_find(const struct filesystem *filesystem, const char *path);
+struct inode *lockfile_name_find(const struct filesystem *filesystem, const char *path);
 
 /* Asks the process that made the name to take it away: sends the signal of on_revoke. Returns 0;
  * -EOPNOTSUPP if that has no signal; -ESRCH if the process has ended, or is not known; -EPERM if it
  * is another user's by now. */
-int lockfile_revoke(const struct inode *inode, const char *who);
+int lockfile_name_revoke(const struct inode *inode, const char *who);
 
 /* Takes the name away, and what is below it. Another host's may be found again. */
-void lockfile_forget(struct filesystem *filesystem, struct inode *inode);
+void lockfile_name_forget(struct filesystem *filesystem, struct inode *inode);
 
 #endif

@@ -36,7 +36,7 @@ static void format_text(FILE *out, const struct text *text)
 		cobs_write(out, text->bytes, text->count);
 }
 
-char *lockfile_format(const struct inode *inode, nlink_t links)
+char *lockfile_text_format(const struct inode *inode, nlink_t links)
 {
 	const struct lockfile *lockfile = inode->lockfile;
 	char *text = NULL;
@@ -158,7 +158,7 @@ static bool parse_lines(const struct store_claim *claim, struct state_reader *in
 /* What another client has put there. */
 static int take_as_text(const struct store_claim *claim, struct lockfile_facts *facts)
 {
-	lockfile_facts_finish(facts);
+	lockfile_text_finish(facts);
 	*facts = (struct lockfile_facts){
 		.mode = S_IFREG | 0644,
 		.links = 1,
@@ -182,14 +182,14 @@ static int take_as_text(const struct store_claim *claim, struct lockfile_facts *
 	return 0;
 }
 
-void lockfile_facts_finish(struct lockfile_facts *facts)
+void lockfile_text_finish(struct lockfile_facts *facts)
 {
 	free(facts->text);
 	free(facts->queue);
 	facts->text = facts->queue = NULL;
 }
 
-int lockfile_parse(const struct store_claim *claim, struct lockfile_facts *facts)
+int lockfile_text_parse(const struct store_claim *claim, struct lockfile_facts *facts)
 {
 	struct state_reader in;
 	FILE *file = claim->data_bytes > 0 ? fmemopen((void *)claim->data, claim->data_bytes, "r")
@@ -216,18 +216,18 @@ int lockfile_parse(const struct store_claim *claim, struct lockfile_facts *facts
 	return parsed ? 0 : take_as_text(claim, facts);
 }
 
-bool lockfile_is_same(const struct inode *inode, const struct lockfile_facts *facts)
+bool lockfile_text_is_same(const struct inode *inode, const struct lockfile_facts *facts)
 {
 	return strcmp(inode->lockfile->id, facts->id) == 0;
 }
 
-int lockfile_update(struct inode *inode, const struct lockfile_facts *facts)
+int lockfile_text_update(struct inode *inode, const struct lockfile_facts *facts)
 {
 	struct lockfile *lockfile = inode->lockfile;
 	int error = text_set(&inode->text, facts->text, facts->text_bytes, inode->maker);
 
 	/* Open files of a name have locked by its queue. */
-	if (error == 0 && !lockfile_is_same(inode, facts))
+	if (error == 0 && !lockfile_text_is_same(inode, facts))
 		error = lockfile_set_queue(inode->lockfile, facts->queue);
 	if (error != 0)
 		return error;

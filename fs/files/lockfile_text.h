@@ -51,19 +51,19 @@ struct lockfile_facts {
 };
 
 /* The text for the store, with that number of links; to be freed. NULL: out of memory. */
-char *lockfile_format(const struct inode *inode, nlink_t links);
+char *lockfile_text_format(const struct inode *inode, nlink_t links);
 
 /* Reads what the store has. Returns 0 or -ENOMEM; the facts are to be finished. */
-int lockfile_parse(const struct store_claim *claim, struct lockfile_facts *facts);
+int lockfile_text_parse(const struct store_claim *claim, struct lockfile_facts *facts);
 
 /* Frees what the facts own. All zeros are fine. */
-void lockfile_facts_finish(struct lockfile_facts *facts);
+void lockfile_text_finish(struct lockfile_facts *facts);
 
 /* The inode becomes what was read, and keeps its node. Returns 0; -EDQUOT, if its maker may not
  * have so long a text, or -ENOMEM. */
-int lockfile_update(struct inode *inode, const struct lockfile_facts *facts);
+int lockfile_text_update(struct inode *inode, const struct lockfile_facts *facts);
 
 /* Whether the facts are of the name that the inode is of. */
-bool lockfile_is_same(const struct inode *inode, const struct lockfile_facts *facts);
+bool lockfile_text_is_same(const struct inode *inode, const struct lockfile_facts *facts);
 
 #endif

@@ -150,7 +150,7 @@ void asking_free(struct asking *asking)
 	DL_DELETE(asking->filesystem->calls->askings, &asking->waiting);
 	waiting_end(asking->filesystem, &asking_kind, &asking->waiting);
 	free_names(asking);
-	lockfile_facts_finish(&asking->facts);
+	lockfile_text_finish(&asking->facts);
 	free(asking->name);
 	free(asking->below);
 	free(asking);
@@ -298,12 +298,12 @@ static void on_file(void *context, void *cookie, int error, const struct store_c
 	struct asking *asking = cookie;
 	(void)context;
 
-	lockfile_facts_finish(&asking->facts);
+	lockfile_text_finish(&asking->facts);
 	if (error == 0 && claim->session == 0)
 		error = -ENOENT; /* no file: the lock of a client that knows no files, or a folder
 				  */
 	if (error == 0)
-		error = lockfile_parse(claim, &asking->facts);
+		error = lockfile_text_parse(claim, &asking->facts);
 	asking->read_error = error;
 	asking->is_ours = ours;
 	answered(asking);
@@ -350,7 +350,7 @@ static void on_files(void *context, void *cookie, int error, const char *const *
 static void on_file_gone(void *context, const char *path, enum lockfile_end why)
 {
 	const struct shard *shard = context;
-	lockfile_gone(shard->filesystem, path, why);
+	lockfile_name_gone(shard->filesystem, path, why);
 }
 
 const struct lockfile_events asking_events = {

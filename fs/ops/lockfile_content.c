@@ -65,17 +65,17 @@ struct inode *content_read(struct asking *asking)
 		asking->read_error = 0;
 		return is_in_use(inode) ? inode : NULL;
 	}
-	if (asking->read_error == 0 && lockfile_is_same(inode, &asking->facts) &&
+	if (asking->read_error == 0 && lockfile_text_is_same(inode, &asking->facts) &&
 	    lockfile_late(inode->lockfile) != NULL)
 		return inode;
-	if (asking->read_error == 0 && lockfile_is_same(inode, &asking->facts)) {
-		asking->read_error = lockfile_update(inode, &asking->facts);
+	if (asking->read_error == 0 && lockfile_text_is_same(inode, &asking->facts)) {
+		asking->read_error = lockfile_text_update(inode, &asking->facts);
 		if (asking->read_error == 0)
 			asking->read_error = content_spread(inode);
 	} else if (asking->read_error == 0 || asking->read_error == -ENOENT) {
 		bool in_use = is_in_use(inode);
 		inode->lockfile->is_taken = true;
-		lockfile_forget(asking->filesystem, inode);
+		lockfile_name_forget(asking->filesystem, inode);
 		asking->read_error = 0;
 		return in_use ? inode : NULL;
 	}
@@ -90,7 +90,7 @@ int content_replace(struct asking *asking, const struct inode *inode, const char
 
 	do {
 		if (link->parent != NULL && count < STORE_STEPS_MAX) {
-			char *text = lockfile_format(link, lockfile_links(link->lockfile));
+			char *text = lockfile_text_format(link, lockfile_links(link->lockfile));
 			if (text == NULL)
 				break;
 			uint32_t version = count == 0 ? link->lockfile->version : STORE_ANY_VERSION;

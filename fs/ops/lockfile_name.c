@@ -61,8 +61,8 @@ static void looked_up(struct asking *asking)
 	int error = parent != NULL ? asking->read_error : -ENOENT;
 
 	if (error == 0)
-		error = lockfile_know(asking->filesystem, parent, asking->name, &asking->facts,
-				      asking->is_ours, asking->uid, &inode);
+		error = lockfile_name_know(asking->filesystem, parent, asking->name, &asking->facts,
+					   asking->is_ours, asking->uid, &inode);
 	else if (error == -ENOENT && parent != NULL)
 		inode = inode_child(parent, asking->name);
 	if (error == 0) {
@@ -71,7 +71,7 @@ static void looked_up(struct asking *asking)
 		return;
 	}
 	if (error == -ENOENT && inode != NULL && !lockfile_is_ours(inode))
-		lockfile_forget(asking->filesystem, inode);
+		lockfile_name_forget(asking->filesystem, inode);
 	asking_reply(asking, asking_errno(error));
 }
 
@@ -114,7 +114,7 @@ void lockfile_ask_to_make(struct asking *asking, enum store_step_kind kind, nlin
 {
 	const struct inode *made = asking->made;
 	struct store_step steps[STORE_STEPS_MAX];
-	char *text = lockfile_format(made, links);
+	char *text = lockfile_text_format(made, links);
 
 	if (text == NULL) {
 		asking->alter_error = -ENOMEM;
@@ -137,7 +137,7 @@ static bool is_made(const struct asking *asking)
 {
 	const struct inode *made = asking->made;
 
-	if (!asking->is_ours || lockfile_is_same(made, &asking->facts))
+	if (!asking->is_ours || lockfile_text_is_same(made, &asking->facts))
 		return asking->is_ours;
 	return asking->resumed &&
 	       (asking->node == 0 || asking->facts.number == made->lockfile->number);
@@ -148,11 +148,11 @@ int lockfile_appear_made(struct asking *asking, struct inode *directory)
 	struct filesystem *filesystem = asking->filesystem;
 	struct inode *made = asking->made;
 	int error = asking->read_error == 0 && is_made(asking)
-			    ? lockfile_update(made, &asking->facts)
+			    ? lockfile_text_update(made, &asking->facts)
 			    : 0;
 
 	if (error == 0)
-		error = directory != NULL ? lockfile_appear(filesystem, directory, made, true)
+		error = directory != NULL ? lockfile_name_appear(filesystem, directory, made, true)
 					  : -ENOENT;
 	if (error != 0) {
 		inode_detach(filesystem, made);
@@ -211,8 +211,8 @@ static int prepare_for_caller(fuse_req_t req, struct inode *parent, const char *
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	struct filesystem *filesystem = filesystem_of(req);
-	int error = lockfile_prepare(filesystem, parent, name, mode, caller->uid, caller->gid,
-				     text_bytes, ret);
+	int error = lockfile_name_prepare(filesystem, parent, name, mode, caller->uid, caller->gid,
+					  text_bytes, ret);
 
 	if (error != 0)
 		return error;
@@ -254,7 +254,7 @@ void lockfile_make(fuse_req_t req, struct inode *parent, const char *name, mode_
 		inode_detach(filesystem, inode);
 		return;
 	}
-	lockfile_note_maker(inode, asking->thread);
+	lockfile_name_note_maker(inode, asking->thread);
 	asking->made = inode;
 	lockfile_ask_to_make(asking, STEP_MAKE, 1, NULL, 0);
 }
@@ -277,7 +277,7 @@ int lockfile_renumber(struct inode *inode, const struct inode *except, nlink_t l
 		if (link->parent != NULL && link != except && link->lockfile->is_ours) {
 			link->lockfile->dates = true; /* it is no change of the text */
 			inode_mark(link);
-			char *text = lockfile_format(link, links);
+			char *text = lockfile_text_format(link, links);
 			if (text == NULL) {
 				lockfile_free_texts(steps, count);
 				return -ENOMEM;
@@ -306,7 +306,7 @@ static int copy_content(struct inode *inode, struct inode *from)
 	inode->atime = from->atime;
 	inode->mtime = from->mtime;
 	inode->lockfile->dates = true;
-	lockfile_copy_maker(inode, from);
+	lockfile_name_copy_maker(inode, from);
 	lockfile_join(inode->lockfile, from->lockfile);
 	inode_mark(inode);
 	inode_mark(from);
@@ -435,8 +435,8 @@ static void found_changed(struct asking *asking)
 	int error = parent != NULL ? asking->read_error : -ENOENT;
 
 	if (error == 0)
-		error = lockfile_know(asking->filesystem, parent, asking->name, &asking->facts,
-				      asking->is_ours, asking->uid, &inode);
+		error = lockfile_name_know(asking->filesystem, parent, asking->name, &asking->facts,
+					   asking->is_ours, asking->uid, &inode);
 	if (error != 0) {
 		asking_reply(asking, asking_errno(error));
 		return;
@@ -471,7 +471,7 @@ static void removed(struct asking *asking)
 	if (error == 0)
 		late_touch(parent, asking->uid);
 	if ((error == 0 || error == -ENOENT) && inode != NULL)
-		lockfile_forget(asking->filesystem, inode);
+		lockfile_name_forget(asking->filesystem, inode);
 	asking_reply(asking, error == 0 ? 0 : asking_errno(error));
 }
 
@@ -580,6 +580,6 @@ void lockfile_abandon_all(struct filesystem *filesystem)
 {
 	struct inode *inode;
 
-	while ((inode = lockfile_next_abandoned(filesystem)) != NULL)
+	while ((inode = lockfile_name_next_abandoned(filesystem)) != NULL)
 		lockfile_abandon(inode);
 }

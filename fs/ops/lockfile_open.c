@@ -30,7 +30,7 @@
 static void ask_to_create(struct asking *asking)
 {
 	const struct inode *inode = asking->made;
-	char *text = lockfile_format(inode, 1);
+	char *text = lockfile_text_format(inode, 1);
 	const struct store_step step = {
 		.kind = STEP_MAKE, .path = inode->lockfile->path, .text = text};
 
@@ -49,7 +49,8 @@ static int open_found(struct asking *asking, struct inode *directory)
 {
 	struct inode *inode = asking->made;
 	const struct lockfile_opening *opening = inode->lockfile->opening;
-	int error = !S_ISREG(asking->facts.mode) ? -EEXIST : lockfile_update(inode, &asking->facts);
+	int error = !S_ISREG(asking->facts.mode) ? -EEXIST
+						 : lockfile_text_update(inode, &asking->facts);
 
 	if (error != 0)
 		return error;
@@ -58,7 +59,7 @@ static int open_found(struct asking *asking, struct inode *directory)
 		.uid = opening->uid, .gid = opening->gid, .groups_unknown = true};
 	if (!access_allows(&caller, &access, access_wanted(opening->flags)))
 		return -EACCES;
-	return lockfile_appear(asking->filesystem, directory, inode, asking->is_ours);
+	return lockfile_name_appear(asking->filesystem, directory, inode, asking->is_ours);
 }
 
 /* Answers the GETATTR of the open. */
@@ -84,7 +85,7 @@ static void created(struct asking *asking)
 
 	/* The process before may have made it, and have ended before it could tell. */
 	if (error == -EEXIST && asking->read_error == 0 && asking->is_ours &&
-	    lockfile_is_same(inode, &asking->facts))
+	    lockfile_text_is_same(inode, &asking->facts))
 		error = 0;
 	if (error == -EEXIST && (opening->flags & O_EXCL) == 0 && directory != NULL) {
 		if (asking->read_error == -ENOENT && asking->tries++ < TRIES_MAX) {
@@ -95,10 +96,10 @@ static void created(struct asking *asking)
 						: asking->read_error;
 	} else if (error == 0) {
 		if (asking->read_error == 0 && asking->is_ours)
-			error = lockfile_update(inode, &asking->facts);
+			error = lockfile_text_update(inode, &asking->facts);
 		if (error == 0)
-			error = directory != NULL ? lockfile_appear(asking->filesystem, directory,
-								    inode, true)
+			error = directory != NULL ? lockfile_name_appear(asking->filesystem,
+									 directory, inode, true)
 						  : -ENOENT;
 		if (error == 0)
 			late_touch(directory, opening->uid);
@@ -169,8 +170,8 @@ static int prepare(fuse_req_t req, struct inode *parent, const char *name, mode_
 	int error = asking_check(req);
 
 	if (error == 0)
-		error = lockfile_prepare(filesystem, parent, name, S_IFREG | (mode & 07777),
-					 caller->uid, caller->gid, 0, &inode);
+		error = lockfile_name_prepare(filesystem, parent, name, S_IFREG | (mode & 07777),
+					      caller->uid, caller->gid, 0, &inode);
 	if (error != 0)
 		return error;
 	if (inode->access.fixed)
@@ -188,7 +189,7 @@ static int prepare(fuse_req_t req, struct inode *parent, const char *name, mode_
 	opening->gid = caller->gid;
 	opening->flags = flags;
 	inode->lockfile->opening = opening;
-	lockfile_note_maker(inode, caller->pid);
+	lockfile_name_note_maker(inode, caller->pid);
 	*ret = inode;
 	return 0;
 }
@@ -267,7 +268,7 @@ void lockfile_resume_all(struct filesystem *filesystem)
 		const struct inode *directory;
 
 		if (lockfile != NULL)
-			lockfile_reopen_maker(inode);
+			lockfile_name_reopen_maker(inode);
 		if (lockfile != NULL && lockfile->maker_ended && inode->parent != NULL)
 			lockfile_abandon(inode);
 		if (lockfile == NULL || lockfile->opening == NULL || lockfile->opening->decided)

@@ -94,8 +94,9 @@ static int move_names(const struct asking *asking, struct inode *source, struct 
 	for (size_t i = 0; i < renaming->moved_count; i++) {
 		const struct inode *moved = renaming->moved[i];
 		const struct inode *child = inode_child(source, moved->name);
-		char *text = child != NULL ? lockfile_format(moved, lockfile_links(child->lockfile))
-					   : NULL;
+		char *text = child != NULL
+				     ? lockfile_text_format(moved, lockfile_links(child->lockfile))
+				     : NULL;
 		if (text == NULL) {
 			lockfile_free_texts(steps, count);
 			return -ENOMEM;
@@ -151,10 +152,10 @@ static void found_source(struct asking *asking)
 	struct inode *source = source_of(asking);
 	int error = source != NULL ? asking->read_error : -ENOENT;
 
-	if (error == 0 && !lockfile_is_same(source, &asking->facts))
+	if (error == 0 && !lockfile_text_is_same(source, &asking->facts))
 		error = -ENOENT;
 	if (error == 0)
-		error = lockfile_update(source, &asking->facts);
+		error = lockfile_text_update(source, &asking->facts);
 	if (error == 0)
 		error = text_set(&asking->made->text, source->text.bytes, source->text.count,
 				 asking->made->maker);
@@ -178,7 +179,7 @@ static void appear_moved(struct asking *asking)
 	for (size_t i = 0; i < renaming->moved_count; i++) {
 		struct inode *moved = renaming->moved[i];
 		if (asking->resumed ||
-		    lockfile_appear(asking->filesystem, asking->made, moved, true) != 0)
+		    lockfile_name_appear(asking->filesystem, asking->made, moved, true) != 0)
 			inode_detach(asking->filesystem, moved);
 	}
 	renaming->moved_count = 0;
@@ -196,7 +197,7 @@ static void conclude(struct asking *asking, struct inode *source)
 		drop_moved(asking);
 	if (error == 0 && source != NULL) {
 		late_touch(source->parent, asking->uid);
-		lockfile_forget(asking->filesystem, source);
+		lockfile_name_forget(asking->filesystem, source);
 	}
 	asking_reply(asking, error == 0 ? 0 : asking_errno(error));
 }
@@ -209,7 +210,7 @@ static void taken_back(struct asking *asking)
 	int error = asking->alter_error;
 
 	if (error != 0 && source != NULL)
-		lockfile_forget(filesystem, source);
+		lockfile_name_forget(filesystem, source);
 	late_touch(new_parent_of(asking), asking->uid);
 	fail(asking, error == 0 ? ENOTEMPTY : asking_errno(error));
 }
@@ -227,7 +228,7 @@ static char *format_again(struct inode *inode)
 	inode->lockfile->is_ours = true;
 	inode->lockfile->version = 0;
 	inode_mark(inode);
-	return lockfile_format(inode, lockfile_links(inode->lockfile));
+	return lockfile_text_format(inode, lockfile_links(inode->lockfile));
 }
 
 /* What was renamed has its former names again. The new directory stays for what else is in it. */
@@ -376,7 +377,7 @@ static void forget_others(struct asking *asking, struct inode *source)
 
 	HASH_ITER (by_name, source->children, child, next) {
 		if (!is_moved(asking, child->name) && !child->lockfile->is_ours)
-			lockfile_forget(asking->filesystem, child);
+			lockfile_name_forget(asking->filesystem, child);
 	}
 }
 
@@ -408,8 +409,8 @@ static void found_child(struct asking *asking)
 		return;
 	}
 	if (error == 0)
-		error = lockfile_know(asking->filesystem, source, name, &asking->facts,
-				      asking->is_ours, asking->uid, &child);
+		error = lockfile_name_know(asking->filesystem, source, name, &asking->facts,
+					   asking->is_ours, asking->uid, &child);
 	if (error == 0)
 		error = prepare_to_move(asking, child);
 	if (error != 0 && error != -ENOENT) {

@@ -709,9 +709,9 @@ static void take_claim_name(struct world *world, const char *path, char *name, s
 	const struct node *node =
 		queue && queue->count > 0 ? queue->nodes[choice % queue->count] : NULL;
 
-	if (path && lockfile_find(&world->serving.filesystem, path))
+	if (path && lockfile_name_find(&world->serving.filesystem, path))
 		snprintf(name, bytes, "%s.file",
-			 lockfile_find(&world->serving.filesystem, path)->lockfile->id);
+			 lockfile_name_find(&world->serving.filesystem, path)->lockfile->id);
 	else if (node && take(world) % 8 != 0)
 		snprintf(name, bytes, "%s", node->name);
 	else

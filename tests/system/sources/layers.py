@@ -75,11 +75,12 @@ KNOTTED = ["fs/kernel", "fs/restart", "src/config", "src/engine", "src/journal",
 
 # Folders whose functions are named by their files: queue_judge() is of queue.c, as are queues_...(), and is declared in queue.h.
 # What others are there for stands in headers of the folder: their functions are named by the folder, and may be of any file.
-NAMED = {"src/engine": ["engine.h", "state.h", "transfer.h"]}
+NAMED = {"src/engine": ["engine.h", "state.h", "transfer.h"], "fs/files": []}
 
 # Files whose functions have other names: (file, how they begin, why).
 OTHER_NAMES = [
     ("src/engine/conflict.c", ["claim", "claims", "coverage", "owners", "records", "rivals", "would"], "whose a claim is"),
+    ("fs/files/handle_end.c", ["handle"], "which needs what handle.c does not know"),
     ("src/engine/save.c", ["engine", "lock", "owner", "claim", "wish"], "engine_mark() and the like are of what has changed"),
 ]
 

@@ -86,7 +86,7 @@ static struct lockfile_facts parse(const char *data, size_t bytes, int64_t chang
 	};
 	struct lockfile_facts facts;
 
-	assert_int_equal(lockfile_parse(&claim, &facts), 0);
+	assert_int_equal(lockfile_text_parse(&claim, &facts), 0);
 	assert_int_equal(facts.version, 3);
 	return facts;
 }
@@ -94,7 +94,7 @@ static struct lockfile_facts parse(const char *data, size_t bytes, int64_t chang
 /* Writes the inode, and reads that. */
 static struct lockfile_facts copy(nlink_t links)
 {
-	char *text = lockfile_format(fixture.inode, links);
+	char *text = lockfile_text_format(fixture.inode, links);
 
 	assert_non_null(text);
 	struct lockfile_facts facts = parse(text, strlen(text), 2500);
@@ -138,7 +138,7 @@ static void test_copies(void **state)
 			inode->lockfile->number = (uint64_t)random() << 32;
 		struct lockfile_facts facts = copy((nlink_t)round % 7 + 1);
 
-		assert_true(lockfile_is_same(inode, &facts));
+		assert_true(lockfile_text_is_same(inode, &facts));
 		assert_int_equal(facts.number, inode->lockfile->number);
 		assert_int_equal(facts.mode, inode->mode);
 		assert_int_equal(facts.uid, inode->uid);
@@ -157,7 +157,7 @@ static void test_copies(void **state)
 		assert_int_equal(facts.text_bytes, bytes);
 		if (bytes > 0)
 			assert_memory_equal(facts.text, text, bytes);
-		lockfile_facts_finish(&facts);
+		lockfile_text_finish(&facts);
 	}
 }
 
@@ -185,7 +185,7 @@ static void test_long(void **state)
 		for (size_t i = 0; i < bytes; i++)
 			text[i] = (char)(round == 0 ? random() : round == 1 ? 0 : 'x');
 		assert_int_equal(text_set(&inode->text, text, bytes, ALICE), 0);
-		char *stored = lockfile_format(inode, UINT32_MAX);
+		char *stored = lockfile_text_format(inode, UINT32_MAX);
 		assert_non_null(stored);
 		assert_in_range(strlen(stored), bytes,
 				STORE_STEPS_BYTES_MAX - STORE_STEP_BYTES - 3);
@@ -193,7 +193,7 @@ static void test_long(void **state)
 		struct lockfile_facts facts = copy(1);
 		assert_int_equal(facts.text_bytes, bytes);
 		assert_memory_equal(facts.text, text, bytes);
-		lockfile_facts_finish(&facts);
+		lockfile_text_finish(&facts);
 	}
 	free(text);
 	assert_int_equal(inode_create(filesystem, filesystem->inodes->root, "b", S_IFREG | 0640,
@@ -214,13 +214,13 @@ static void test_cut(void **state)
 	(void)state;
 	assert_int_equal(text_set(&fixture.inode->text, text, sizeof(text), ALICE), 0);
 	assert_true(lockfile_renew_id(fixture.inode->lockfile));
-	char *stored = lockfile_format(fixture.inode, 1);
+	char *stored = lockfile_text_format(fixture.inode, 1);
 	assert_non_null(stored);
 	for (size_t bytes = strlen(stored) - 1; bytes > 0; bytes -= bytes < 300 ? 1 : 100) {
 		facts = parse(stored, bytes, 2500);
 		assert_int_equal(facts.text_bytes, bytes);
 		assert_string_equal(facts.who, "another client of the store");
-		lockfile_facts_finish(&facts);
+		lockfile_text_finish(&facts);
 	}
 	free(stored);
 }
@@ -255,7 +255,7 @@ static void expect_text(const char *data, size_t bytes)
 	assert_int_equal(facts.text_bytes, expected);
 	if (expected > 0)
 		assert_memory_equal(facts.text, data, expected);
-	lockfile_facts_finish(&facts);
+	lockfile_text_finish(&facts);
 }
 
 static void test_foreign(void **state)
@@ -315,28 +315,28 @@ static void test_queue(void **state)
 	assert_true(lockfile_renew_id(inode->lockfile));
 	struct lockfile_facts facts = copy(1);
 	assert_null(facts.queue);
-	lockfile_facts_finish(&facts);
+	lockfile_text_finish(&facts);
 
 	assert_int_equal(lockfile_set_queue(inode->lockfile, "t//old name%/"), 0);
 	facts = copy(1);
 	assert_string_equal(facts.queue, "t//old name%/");
-	assert_true(lockfile_is_same(inode, &facts));
+	assert_true(lockfile_text_is_same(inode, &facts));
 	assert_int_equal(lockfile_set_queue(inode->lockfile, NULL), 0);
-	assert_int_equal(lockfile_update(inode, &facts), 0);
+	assert_int_equal(lockfile_text_update(inode, &facts), 0);
 	assert_string_equal(inode_lock_path(inode), "//a/");
 	assert_true(lockfile_renew_id(inode->lockfile));
-	assert_int_equal(lockfile_update(inode, &facts), 0);
+	assert_int_equal(lockfile_text_update(inode, &facts), 0);
 	assert_string_equal(inode_lock_path(inode), "t//old name%/");
-	lockfile_facts_finish(&facts);
+	lockfile_text_finish(&facts);
 
 	assert_true(lockfile_renew_id(inode->lockfile));
 	facts = copy(1);
 	free(facts.queue);
 	facts.queue = NULL;
 	assert_true(lockfile_renew_id(inode->lockfile));
-	assert_int_equal(lockfile_update(inode, &facts), 0);
+	assert_int_equal(lockfile_text_update(inode, &facts), 0);
 	assert_string_equal(inode_lock_path(inode), "//a/");
-	lockfile_facts_finish(&facts);
+	lockfile_text_finish(&facts);
 }
 
 /* Who can write to the store gives nobody the rights of another account. */
@@ -353,7 +353,7 @@ static void test_no_setuid(void **state)
 		struct lockfile_facts facts = parse(text, strlen(text), 2500);
 
 		assert_int_equal(facts.mode, kinds[i] | 0755);
-		lockfile_facts_finish(&facts);
+		lockfile_text_finish(&facts);
 	}
 }
 
@@ -368,7 +368,7 @@ static void test_times(void **state)
 
 		assert_in_range(facts.mtime.tv_nsec, 0, 999999999);
 		assert_int_equal(facts.mtime.tv_sec < 0, times_ms[i] < 0);
-		lockfile_facts_finish(&facts);
+		lockfile_text_finish(&facts);
 	}
 }
 
@@ -398,13 +398,14 @@ static void test_restored_open(void **state)
 	struct inode *inode;
 
 	(void)state;
-	assert_int_equal(lockfile_prepare(filesystem, filesystem->inodes->root, "b", S_IFREG | 0640,
-					  ALICE, ALICE, 0, &inode),
+	assert_int_equal(lockfile_name_prepare(filesystem, filesystem->inodes->root, "b",
+					       S_IFREG | 0640, ALICE, ALICE, 0, &inode),
 			 0);
 	inode_use(filesystem, inode);
 	inode_restore_end(filesystem);
 	assert_null(inode->user);
-	assert_int_equal(lockfile_appear(filesystem, filesystem->inodes->root, inode, false), 0);
+	assert_int_equal(lockfile_name_appear(filesystem, filesystem->inodes->root, inode, false),
+			 0);
 	assert_ptr_equal(inode->user, user_find(filesystem->users, ALICE));
 	inode_unuse(filesystem, inode);
 	assert_true(inode->idle);
@@ -424,8 +425,8 @@ static int look_up(struct inode *directory, const char *name, mode_t mode, size_
 	const struct lockfile_facts facts = {
 		.id = ID, .mode = mode, .links = 1, .text = text, .text_bytes = bytes};
 
-	return lockfile_know(&fixture.serving.filesystem, directory, name, &facts, false, ALICE,
-			     ret);
+	return lockfile_name_know(&fixture.serving.filesystem, directory, name, &facts, false,
+				  ALICE, ret);
 }
 
 static size_t count_names(void)
