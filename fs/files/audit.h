@@ -36,20 +36,21 @@ struct audit_call {
 /* The call is decided, 0 or -errno. To be called before the answer, which ends the request. */
 void audit_decided(struct handle *handle, const struct audit_call *call, int result);
 
-/* A call for a lock was refused without being parked; likewise. */
+/* A call for a lock was refused without being parked. To be called before the answer. */
 void audit_refused(fuse_req_t req, const char *path, enum lock_kind kind, int error);
 
 /* Nothing is held by flock or exclusive open any more. */
 void audit_released_file(struct handle *handle);
 
-/* The owner of record locks has released what it held in the span; `all`: it holds no range of the
- * lock any more. */
+/* The owner of record locks has released its ranges in the span; `all`: the owner holds no range of
+ * the lock any more. */
 void audit_released_range(struct handle *handle, uint64_t owner, struct claim_span span, bool all);
 
 /* The owner holds no range of the lock any more. */
 void audit_released_ranges(struct handle *handle, uint64_t owner);
 
-/* The open file is closed: what is still noted for it is released, or lost if it was fenced. */
+/* The open file is closed: what is still noted for the open file is released; or lost, if the open
+ * file was fenced. */
 void audit_closed(struct handle *handle);
 
 /* What was locked through the open file is lost. */
@@ -58,8 +59,8 @@ void audit_lost(struct handle *handle);
 /* The fencing token of what is held through the open file is told to the caller. */
 void audit_told(fuse_req_t req, struct handle *handle, uint64_t token);
 
-/* Writes a line for each user of whom lines were left out for long enough; or for `all` of whom
- * some were. */
+/* Writes a line for each user of whom lines were left out for long enough; `all`: for each user of
+ * whom any were left out. */
 void audit_tell_left_out(struct filesystem *filesystem, bool all);
 
 /* The configuration has been read anew: where the audit is off, notes are dropped. */

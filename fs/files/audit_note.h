@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the audit (audit.h) remembers of each lock that it has said to be granted, until it is said
- * to be released or lost: by flock or exclusive open, one for each open file; by record locks, one
- * for each process (or open file description) and path. Where `audit` is off there is none.
+ * What the audit (audit.h) remembers of each lock from the line that says "granted" to the line
+ * that says "released" or "lost": by flock or exclusive open, one for each open file; by record
+ * locks, one for each process (or open file description) and path. Where `audit` is off there is
+ * none.
  *
  * Notes are kept for the next process in the line of their open file, as one text that a program
  * which does not know them ignores. Loop thread only.
@@ -50,8 +51,8 @@ void audit_note_remove(struct audit_note **notes, struct audit_note *note);
 void audit_notes_save(struct audit_note *by_handle, const struct audit_note *of_path,
 		      uint64_t handle, FILE *out);
 
-/* Reads the next note from such a text, which goes on behind it. Returns false at the end, or where
- * the text makes no sense. */
+/* Reads the next note from the text that audit_notes_save() wrote, and moves *text behind that
+ * note. Returns false at the end, or where the text makes no sense. */
 bool audit_note_read(const char **text, struct audit_note *ret);
 
 #endif

@@ -42,7 +42,7 @@ struct filesystem {
 					 return */
 	struct takeover *takeover;    /* while all this is restored */
 	struct state_journal *journal; /* for the next daemon; NULL: nothing is kept */
-	struct takeover_marks *marks;  /* lines of restart/ in the journal; NULL: as above */
+	struct takeover_marks *marks;  /* lines of restart/ in the journal; NULL: nothing is kept */
 	bool survives_kill;	 /* the service manager keeps the journal, which has not failed */
 	struct answers *answers; /* NULL: answers are sent at once */
 };

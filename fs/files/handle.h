@@ -35,27 +35,28 @@ struct handle {
 	struct state_item item; /* first */
 	uint64_t number;	/* the file handle that the kernel knows */
 	struct filesystem *filesystem;
-	struct user *user; /* the user who opened it, with handle_shares() of USER_FILES */
+	struct user *user; /* who opened the file; has handle_shares() of USER_FILES */
 	struct inode *inode;
 	struct owner *owner; /* in the engine; NULL until the first lock is asked for */
-	struct handle *owning_prev, *owning_next; /* in the list of its path, if it has an owner */
+	struct handle *owning_prev, *owning_next; /* of the path, if the handle has an owner */
 	struct waiting *parked;	      /* its requests that are answered later: parked.h */
-	struct holder *holders;	      /* the processes that hold through it: holder.c */
+	struct holder *holders;	      /* processes that hold through the handle */
 	struct fuse_pollhandle *poll; /* to wake poll(2) of the file; NULL: nobody asked for that */
-	struct kept_request *polling; /* the POLL that asked for it (kept_request.h), or NULL */
+	struct kept_request *polling; /* the POLL that asked for `poll`, or NULL */
 	bool holder_unseen;	      /* the log says that a holder cannot be sent a signal */
-	bool fenced;		      /* it held a lock and lost it: of no use any more */
+	bool fenced;		      /* a lock was held and lost: of no use any more */
 	bool has_written;	      /* into a lock file, since the last FLUSH */
-	bool flushed; /* a process has closed it that is not the last to have it; or,
-			 in an earlier process of dlockfs, perhaps */
+	bool flushed; /* a process has closed the file, and others have it open; or perhaps, in
+			 an earlier process of dlockfs */
 };
 
-/* The holders of one path (holder.h). When there is none, all but the signals is zero. */
+/* The processes that hold the lock of one path (holder.h). While there is none, all but the signals
+ * is zero. */
 struct holders {
 	int lost_signal, revoke_signal; /* 0: none */
 	struct recipient *recipients;	/* the processes, once each */
 	struct holder *ranges;		/* those by record locks */
-	struct audit_note *audited;	/* the same, for the log: audit_note.h */
+	struct audit_note *audited;	/* record locks, for the log: audit_note.h */
 };
 
 struct handles {
@@ -76,11 +77,10 @@ struct handles {
 size_t handle_shares(const struct inode *inode);
 
 /* Opens the inode, on the account of `uid`, whose limit the caller has checked. Returns NULL when
- * out of memory.
- */
+ * out of memory. */
 struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, uid_t uid);
 
-/* The same for a handle that was opened in another process, under the number that it got there. */
+/* Opens the inode as another process did, under the number of that process. */
 struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode, uint64_t number,
 			     uid_t uid);
 
@@ -90,15 +90,15 @@ void handle_mark(struct handle *handle);
 /* Writes the handle, without its parked requests and its holders. */
 void handle_save(const struct handle *handle, FILE *out);
 
-/* For handle_close(), once nothing waits there and no holder is noted: what is left of the handle,
- * its owner included. */
+/* Frees the handle and its owner. Only handle_close() calls this, once nothing waits there and no
+ * holder is noted. */
 void handle_free(struct handle *handle);
 
 /* The handle is of no use from now on. Tells nobody: see telling.h. */
 void handle_set_fenced(struct handle *handle);
 
-/* The handle of the kernel's file handle in `info`; NULL: there is none of that number, or the node
- * is in .dlockfs, where files have no handles. */
+/* The handle of the kernel's file handle in `info`; NULL: no handle has that number, or the node is
+ * in .dlockfs, where files have no handles. */
 struct handle *handle_find(const struct handles *handles, fuse_ino_t node,
 			   const struct fuse_file_info *info);
 
@@ -112,8 +112,8 @@ int handle_own(struct handle *handle);
  * -EINVAL, -ENOMEM, with a line in the reader's `why`. */
 int handle_restore_owner(struct handle *handle, struct state_reader *in);
 
-/* The request that is being handled polls the file: `poll`, which becomes the handle's, wakes its
- * caller. Out of memory for the journal, the next process does not wake it. */
+/* The request that is being handled polls the file: `poll`, which becomes the handle's, wakes the
+ * caller. Out of memory for the journal, the next process does not wake the caller. */
 void handle_set_poll(struct handle *handle, struct fuse_pollhandle *poll);
 
 /* Wakes poll(2) of the handle, so that its callers ask again. */
@@ -123,7 +123,7 @@ void handle_wake_poll(struct handle *handle);
  * is still the same lock. NULL: nobody has asked for that lock. */
 struct owner *handle_any_owner(const struct handle *handle);
 
-/* The holders of the handle's lock, for holder.c; NULL: as above. */
+/* The holders of the handle's lock, for holder.c; NULL: nobody has asked for that lock. */
 struct holders *handle_holders(const struct handle *handle);
 
 #endif

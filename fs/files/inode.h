@@ -9,8 +9,8 @@
  *
  * A file that was unlinked or dropped lives on without a name until its last handle is closed; its
  * path, and so its lock, stays what it was. A node that is gone may still be known to the kernel,
- * which is told ESTALE of it: then it looks the name up again, if there is one (else somebody has
- * it by O_PATH, or as working directory).
+ * which is told ESTALE: then the kernel looks the name up again, if there is one (else somebody has
+ * the file by O_PATH, or as working directory).
  *
  * Loop thread only; nothing here blocks.
  */
@@ -45,19 +45,19 @@ struct inode {
 	struct state_item item; /* first */
 	uint64_t node;
 	UT_hash_handle by_node;
-	struct inode *parent; /* NULL: it is the root, or has no name any more */
+	struct inode *parent; /* NULL: the root, or without a name */
 	UT_hash_handle by_name;
 	struct inode *children; /* of a directory, by name */
 	nlink_t directories;	/* among them */
 	struct inode *idle_prev, *idle_next;
-	uid_t maker;	   /* the user on whose account it is */
-	struct user *user; /* with the shares of USER_NAMES for it; NULL once it has no name */
+	uid_t maker;	   /* the user on whose account the inode is */
+	struct user *user; /* has the shares of USER_NAMES for the name; NULL: no name */
 	struct inode *user_idle_prev, *user_idle_next; /* in user->idle */
 	int64_t idle_since_ms;
 	bool idle;		 /* in inodes->idle */
 	bool configured;	 /* one of the configuration's directories, or above one */
 	size_t handles;		 /* open files */
-	size_t finders;		 /* threads that have found it just now (looked.h), or list it */
+	size_t finders;		 /* threads that have looked the inode up (looked.h), or list it */
 	struct brief *brief;	 /* brief.h; NULL: no exclusive open that may be brief */
 	bool brief_told;	 /* the log says that one was */
 	struct opening *opening; /* exclusive opens whose open(2) has not returned */
@@ -65,7 +65,7 @@ struct inode {
 	mode_t mode; /* with the file type */
 	uid_t uid;
 	gid_t gid;
-	struct access access; /* counts instead of these three, if it is fixed */
+	struct access access; /* if fixed: counts instead of mode, uid and gid */
 	struct text text;
 	char *path;	     /* "" for the root */
 	struct shard *shard; /* the shard that has the lock at that path */
@@ -115,13 +115,13 @@ void inode_free_if_unused(struct filesystem *filesystem, struct inode *inode);
 /* Gives an inode its name in the directory. Returns 0, -EEXIST or -ENOMEM. */
 int inode_attach(struct inode *parent, struct inode *inode);
 
-/* Gives a file that never had a name the name of its path. A file that has the name loses it, but
- * keeps what it is; its text goes over if `with_text` says so. Nothing happens if the directory is
- * gone, or the name is one of a directory, or when out of memory. */
+/* Gives a file that never had a name the name of its path. A file that has the name loses the name
+ * and nothing else; `with_text`: and its text, which the new file gets. Nothing happens if the
+ * directory is gone, or the name is one of a directory, or when out of memory. */
 void inode_take_name(struct filesystem *filesystem, struct inode *inode, bool with_text);
 
-/* The file never gets the name of its path, for which the kernel knows it: if the name is free, the
- * file takes it after all, and loses it when it has been idle. */
+/* The file was not to get the name of its path, but the kernel knows the file by that name: if the
+ * name is free, the file takes the name after all, and loses it when it has been idle. */
 void inode_leave_name(struct filesystem *filesystem, struct inode *inode);
 
 /* Takes the name away; frees the inode unless it is open. */
@@ -130,8 +130,8 @@ void inode_detach(struct filesystem *filesystem, struct inode *inode);
 /* The inode of a node id; NULL if there is none. */
 struct inode *inode_find(const struct inodes *inodes, fuse_ino_t node);
 
-/* The directory of a node id; NULL if there is none, or if it was taken away: then it has no names
- * and gets none, though who has found it knows it still (finders). */
+/* The directory of a node id; NULL if there is none, or if the directory was taken away: then it
+ * has no names and gets none, though threads that have looked it up still know it (finders). */
 struct inode *inode_find_directory(const struct inodes *inodes, fuse_ino_t node);
 
 /* The child of a directory; NULL if there is none. */
@@ -158,7 +158,7 @@ struct inode *inode_next_link(const struct inode *inode);
 void inode_use(struct filesystem *filesystem, struct inode *inode);
 void inode_unuse(struct filesystem *filesystem, struct inode *inode);
 
-/* One of its finders does not go on with it. */
+/* One of the inode's finders does not need the inode any more. */
 void inode_let_go(struct filesystem *filesystem, struct inode *inode);
 
 /* A file that exists but was never opened is idle from now on. */
@@ -185,8 +185,8 @@ void inode_entry(const struct inode *inode, struct fuse_entry_param *entry);
 /* How long the kernel may keep the attributes, in seconds. */
 double inode_attr_timeout(const struct inode *inode);
 
-/* The file is created anew under its name: it belongs to its creator, and is empty unless it keeps
- * its text. */
+/* The file is created anew under its name: the file belongs to its creator, and is empty unless
+ * `keeps_text`. */
 void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid, bool keeps_text);
 
 /* How long the text may become, in bytes: `text_limit` of the lock, or less. */
@@ -196,10 +196,11 @@ off_t inode_text_limit(const struct inode *inode);
  * -ENOMEM. */
 int inode_resize(struct inode *inode, off_t size, uid_t uid);
 
-/* Writes into the text, which is extended as far as that takes. Returns the same. */
+/* Writes into the text, which is extended as far as that takes. Returns what inode_resize() does.
+ */
 int inode_write(struct inode *inode, const char *data, size_t bytes, off_t offset, uid_t uid);
 
-/* The path of its lock in the store (claim/file_path.h): what has the same one is one lock. */
+/* The path in the store of the inode's lock (claim/file_path.h): one path is one lock. */
 const char *inode_lock_path(const struct inode *inode);
 
 /* Owner, group and mode, as stat(2) shows them. */

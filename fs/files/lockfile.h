@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Names in directories of `style = file`: lock files, also directories and
- * symbolic links. Such a name exists for all hosts or for none (lockfile/lockfiles.h). That one is
- * there which this host has made is known here until it is gone; another host's is asked for again
- * by each request, and so is the content of both, of which this is what the store said last.
+ * symbolic links. Such a name exists for all hosts or for none (lockfile/lockfiles.h). A name
+ * that this host has made is known here until the name is gone; each request asks the store again
+ * for another host's name, and for the content of both: struct lockfile has what the store said
+ * last.
  *
- * The form of the text that the store has of it is in lockfile_text.h.
+ * The form of the text that the store has of a lock file is in lockfile_text.h.
  *
- * Hard links are in a ring. The inode of a name that was taken away, but is open, stays in it: what
- * is written there is in the others, too. That is what rename(2) needs, too, which gives the
- * content a new name, with an inode of its own, and takes the old one away.
+ * Hard links are in a ring. The inode of a name that was taken away, but is open, stays in the
+ * ring: what is written there is in the others, too. rename(2) needs that: it gives the content a
+ * new name, with an inode of its own, and takes the old name away.
  *
- * The lock belongs to the content: all that are in a ring have one queue, also on other hosts,
- * which know no ring. It is that of the path at which the content was made first. So what is made
- * anew by a name shares its lock with all that were made by that name before: those that were
+ * The lock belongs to the content: all lock files of a ring have one queue, also on other hosts,
+ * which know no ring. The queue is that of the path at which the content was made first. So what is
+ * made anew by a name shares its lock with all that were made by that name before: those that were
  * removed, and may be open still, and those that were renamed.
  *
  * Loop thread only; nothing here blocks.
@@ -55,30 +56,31 @@ struct lockfile {
 	struct inode *inode;
 	bool is_named; /* the inode has a name */
 	char *path;    /* in the store: claim/file_path.h */
-	char *queue;   /* likewise, of its lock: that of the name by which the content was made. It
-			  stays while the inode has its id */
-	bool is_ours;  /* this host has made it, and it stands */
+	char *queue;   /* path of the queue of the lock in the store; stays while the inode has its
+			  id */
+	bool is_ours;  /* this host has made the name, and the name stands */
 	char id[LOCKFILE_ID_BYTES];
 	uint64_t number;
 	nlink_t links;	      /* of a name of another host */
-	uint32_t version;     /* likewise: as it was read last */
-	char who[128];	      /* likewise */
+	uint32_t version;     /* of a name of another host, as it was read last */
+	char who[128];	      /* who made a name of another host */
 	bool dates;	      /* mtime is not when the store had the text */
-	uint64_t lost_by;     /* the event (telling.h) that took it away; 0: none has */
+	uint64_t lost_by;     /* the event (telling.h) that took the name away; 0: none has */
 	bool is_taken;	      /* somebody else has taken the name away */
-	bool is_linked;	      /* it has, or had, others in its ring */
+	bool is_linked;	      /* there are, or were, others in the ring */
 	bool is_moved;	      /* a directory that was renamed with names in it */
 	bool is_linking;      /* link(2) makes the name, and the store has not decided */
-	pid_t maker;	      /* the process that made it; 0: unknown */
+	pid_t maker;	      /* the process that made the name; 0: unknown */
 	uint64_t maker_start; /* when that started: process_start(); 0: not needed, or unknown */
-	int maker_fd;	      /* pidfd; -1: likewise */
+	int maker_fd;	      /* pidfd of the maker; -1: not needed, or unknown */
 	bool maker_ended;     /* so the name is to go (file_owner) */
 	char command[16];
 	struct lockfile *prev, *next;	  /* the ring of links: this one, if it is alone */
 	struct lockfile_opening *opening; /* NULL: there is none */
-	struct late *late; /* ops/late.h: the text is stored late; NULL: or that is with another
-			      of the ring */
-	bool is_touched;   /* a directory, in which names have come or gone: so it is */
+	struct late *late; /* ops/late.h: the text is stored late; NULL: another one of the ring may
+			      have that */
+	bool is_touched; /* a directory in which names have come or gone: its times are stored late
+			  */
 	int64_t stored_ms; /* when this host last changed the text in the store; 0: never, and */
 	struct timespec stored; /* that time by the servers' clock */
 };

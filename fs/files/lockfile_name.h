@@ -16,8 +16,8 @@
 int lockfile_name_prepare(struct filesystem *filesystem, struct inode *directory, const char *name,
 			  mode_t mode, uid_t uid, gid_t gid, size_t text_bytes, struct inode **ret);
 
-/* The store has the name now. Takes the place of what was known by the name. Returns 0 or -ENOMEM.
- */
+/* The store has the name now: the inode takes the place of what was known by the name. Returns 0 or
+ * -ENOMEM. */
 int lockfile_name_appear(struct filesystem *filesystem, struct inode *directory,
 			 struct inode *inode, bool is_ours);
 
@@ -31,14 +31,14 @@ int lockfile_name_know(struct filesystem *filesystem, struct inode *directory, c
  * file_owner. To be called while it waits. */
 void lockfile_name_note_maker(struct inode *inode, pid_t thread);
 
-/* The same for a name that takes over what another one has. */
+/* The maker of the other name is the maker of this one, too. */
 void lockfile_name_copy_maker(struct inode *inode, const struct inode *from);
 
-/* The inode was restored: goes on with the process, if that is still there. */
+/* The inode was restored: watches the process that made the name, if the process is still there. */
 void lockfile_name_reopen_maker(struct inode *inode);
 
-/* The next name whose process has ended, and which is to go with it; NULL: there is none (any
- * more). When `makers` of the file system is readable. */
+/* The next name that is to go, as the process that made the name has ended; NULL: there is none.
+ * To be called while `makers` of struct inodes is readable. */
 struct inode *lockfile_name_next_abandoned(const struct filesystem *filesystem);
 
 /* The store's file at that path is gone, though nobody here asked for that: the name goes. After
@@ -46,16 +46,16 @@ struct inode *lockfile_name_next_abandoned(const struct filesystem *filesystem);
  * signal. */
 void lockfile_name_gone(struct filesystem *filesystem, const char *path, enum lockfile_end why);
 
-/* The inode of the name with that path below the mount; NULL: it is not known here, or there is no
+/* The inode of the name with that path below the mount; NULL: the name is not known here, or out of
  * memory. */
 struct inode *lockfile_name_find(const struct filesystem *filesystem, const char *path);
 
 /* Asks the process that made the name to take it away: sends the signal of on_revoke. Returns 0;
- * -EOPNOTSUPP if that has no signal; -ESRCH if the process has ended, or is not known; -EPERM if it
- * is another user's by now. */
+ * -EOPNOTSUPP if no signal is set; -ESRCH if the process has ended, or is not known; -EPERM if the
+ * process is another user's by now. */
 int lockfile_name_revoke(const struct inode *inode, const char *who);
 
-/* Takes the name away, and what is below it. Another host's may be found again. */
+/* Takes the name away, and all below it. A name of another host may be looked up again. */
 void lockfile_name_forget(struct filesystem *filesystem, struct inode *inode);
 
 #endif

@@ -35,7 +35,7 @@ struct shard_metrics {
 	uint64_t fenced_handles;
 };
 
-/* Of the mount. */
+/* Of the whole mount. */
 struct metrics {
 	uint64_t requests[METRICS_REQUESTS]; /* by operation code; [0]: all others */
 	uint64_t clock_jumps;		     /* clock_jump.h */
