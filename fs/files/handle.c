@@ -196,13 +196,12 @@ struct handle *handle_find(const struct handles *handles, fuse_ino_t node,
  * has by now. */
 static struct lock_policy lock_policy(const struct handle *handle)
 {
-	const struct config *config = handle->filesystem->config;
 	char path[FILE_QUEUE_BYTES_MAX + 1];
 
 	if (handle->inode->lockfile == NULL)
-		return config_policy(config, handle->inode->path);
+		return inode_policy(handle->inode);
 	file_path_put_plain(path, inode_lock_path(handle->inode));
-	return config_policy(config, path);
+	return config_policy(handle->filesystem->config, path);
 }
 
 /* The handle has its owner. As in the engine, the policy of the first owner of the path counts. */

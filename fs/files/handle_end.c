@@ -6,9 +6,7 @@
 #include "files/audit.h"
 #include "files/brief.h"
 #include "files/holder.h"
-#include "files/inode.h"
 #include "files/parked.h"
-#include "files/shard.h"
 
 void handle_close(struct handle *handle)
 {

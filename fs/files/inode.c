@@ -389,10 +389,14 @@ static void note_change(struct inode *inode)
 	inode_mark(inode);
 }
 
+struct lock_policy inode_policy(const struct inode *inode)
+{
+	return config_policy(inode->shard->filesystem->config, inode->path);
+}
+
 off_t inode_text_limit(const struct inode *inode)
 {
-	const struct lock_policy policy =
-		config_policy(inode->shard->filesystem->config, inode->path);
+	const struct lock_policy policy = inode_policy(inode);
 	int64_t limit = config_text_limit(&policy);
 
 	if (inode->lockfile != NULL && limit > lockfile_text_limit(inode->lockfile))

@@ -25,6 +25,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "config/config.h"
 #include "files/access.h"
 #include "files/text.h"
 #include "journal/journal.h"
@@ -35,7 +36,6 @@
 #define FOREVER_SECONDS (365.0 * 24 * 3600) /* of what the kernel may remember for good */
 
 struct brief;
-struct config;
 struct filesystem;
 struct looked;
 struct shard;
@@ -199,6 +199,9 @@ int inode_resize(struct inode *inode, off_t size, uid_t uid);
 /* Writes into the text, which is extended as far as that takes. Returns what inode_resize() does.
  */
 int inode_write(struct inode *inode, const char *data, size_t bytes, off_t offset, uid_t uid);
+
+/* What the configuration says of the path. */
+struct lock_policy inode_policy(const struct inode *inode);
 
 /* The path in the store of the inode's lock (claim/file_path.h): one path is one lock. */
 const char *inode_lock_path(const struct inode *inode);

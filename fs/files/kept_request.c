@@ -57,14 +57,6 @@ static void mark(struct filesystem *filesystem, struct kept_request *request)
 	state_journal_mark(filesystem->journal, &request->item, &kind);
 }
 
-static uid_t uid_of(const void *text)
-{
-	struct fuse_in_header header;
-
-	memcpy(&header, text, sizeof(header));
-	return header.uid;
-}
-
 /* Returns NULL when out of memory. */
 static struct kept_request *create(struct filesystem *filesystem, const void *text, size_t bytes,
 				   bool begun)
@@ -75,7 +67,8 @@ static struct kept_request *create(struct filesystem *filesystem, const void *te
 		return NULL;
 	size_t shares = user_shares_of_request(bytes);
 	if (shares > 0)
-		request->user = user_add(filesystem->users, uid_of(text), USER_WAITERS, shares);
+		request->user =
+			user_add(filesystem->users, request_header(text).uid, USER_WAITERS, shares);
 	if (shares > 0 && request->user == NULL) {
 		free(request);
 		return NULL;

@@ -101,8 +101,7 @@ static bool may_log(const struct inode *inode)
 /* Whether anything is done to the process, or when it has ended. */
 static bool wants_maker(const struct inode *inode)
 {
-	const struct lock_policy policy =
-		config_policy(inode->shard->filesystem->config, inode->path);
+	const struct lock_policy policy = inode_policy(inode);
 
 	return policy.on_lost != 0 || policy.on_revoke != 0 ||
 	       policy.file_owner == FILE_OWNER_PROCESS;
@@ -114,7 +113,7 @@ static void watch_maker(struct inode *inode)
 	const struct filesystem *filesystem = inode->shard->filesystem;
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = inode->node};
 
-	if (config_policy(filesystem->config, inode->path).file_owner != FILE_OWNER_PROCESS)
+	if (inode_policy(inode).file_owner != FILE_OWNER_PROCESS)
 		return;
 	if (epoll_ctl(filesystem->inodes->makers, EPOLL_CTL_ADD, inode->lockfile->maker_fd,
 		      &event) < 0 &&
@@ -171,8 +170,7 @@ void lockfile_name_reopen_maker(struct inode *inode)
 	else if (errno != ESRCH)
 		log_lock_error(inode->path, "process %d cannot be watched: %m",
 			       (int)lockfile->maker);
-	else if (config_policy(inode->shard->filesystem->config, inode->path).file_owner ==
-		 FILE_OWNER_PROCESS)
+	else if (inode_policy(inode).file_owner == FILE_OWNER_PROCESS)
 		lockfile->maker_ended = true;
 }
 
@@ -217,8 +215,7 @@ struct inode *lockfile_name_find(const struct filesystem *filesystem, const char
 int lockfile_name_revoke(const struct inode *inode, const char *who)
 {
 	const struct lockfile *lockfile = inode->lockfile;
-	const struct config *config = inode->shard->filesystem->config;
-	int signal = (int)config_policy(config, inode->path).on_revoke;
+	int signal = (int)inode_policy(inode).on_revoke;
 
 	if (signal == 0)
 		return -EOPNOTSUPP;

@@ -82,17 +82,15 @@ static bool parse_queue(struct state_reader *in, struct lockfile_facts *facts)
 	return facts->queue != NULL;
 }
 
-/* The text as it is in the line, whose bytes are the reader's. Returns false when out of memory. */
-static bool parse_text(struct state_reader *in, struct lockfile_facts *facts)
+/* The text becomes a copy of these bytes. Returns false when out of memory. */
+static bool copy_text(struct lockfile_facts *facts, const void *text, size_t bytes)
 {
-	size_t bytes;
-	const void *text = state_get_bytes(in, "text", &bytes);
-
 	facts->text_bytes = bytes < LOCKFILE_TEXT_BYTES_MAX ? bytes : LOCKFILE_TEXT_BYTES_MAX;
 	facts->text = malloc(facts->text_bytes + 1);
 	if (facts->text == NULL)
 		return false;
-	memcpy(facts->text, text, facts->text_bytes);
+	if (bytes > 0)
+		memcpy(facts->text, text, facts->text_bytes);
 	facts->text[facts->text_bytes] = '\0';
 	return true;
 }
@@ -147,7 +145,9 @@ static bool parse_lines(const struct store_claim *claim, struct state_reader *in
 	facts->maker = (pid_t)state_get_number(in, "pid", 0, INT32_MAX);
 	snprintf(facts->who, sizeof(facts->who), "host %s, process %d (%s)", host,
 		 (int)facts->maker, command);
-	if (state_has(in, "text") && !parse_text(in, facts))
+	size_t bytes = 0;
+	const void *text = state_has(in, "text") ? state_get_bytes(in, "text", &bytes) : NULL;
+	if (text != NULL && !copy_text(facts, text, bytes))
 		return false;
 	if (state_has(in, "bytes") && (facts->text != NULL || !parse_text_behind(claim, in, facts)))
 		return false;
@@ -168,14 +168,8 @@ static int take_as_text(const struct store_claim *claim, struct lockfile_facts *
 		.version = facts->version,
 		.who = "another client of the store",
 	};
-	facts->text_bytes = claim->data_bytes < LOCKFILE_TEXT_BYTES_MAX ? claim->data_bytes
-									: LOCKFILE_TEXT_BYTES_MAX;
-	facts->text = malloc(facts->text_bytes + 1);
-	if (facts->text == NULL)
+	if (!copy_text(facts, claim->data, claim->data_bytes))
 		return -ENOMEM;
-	if (facts->text_bytes > 0)
-		memcpy(facts->text, claim->data, facts->text_bytes);
-	facts->text[facts->text_bytes] = '\0';
 	/* Differs between two that follow each other under one name. */
 	snprintf(facts->id, sizeof(facts->id), "%016llx%016llx", (unsigned long long)claim->session,
 		 (unsigned long long)claim->since_ms);

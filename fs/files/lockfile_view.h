@@ -13,11 +13,6 @@
 /* How lock files are shown; the context of each function is the configuration. */
 extern const struct view_files lockfile_view_files;
 
-/* The length of the path of the directory of `style = file` which the path is in, or is itself;
- * SIZE_MAX: the path is in none. As the configuration says, whether or not this host has the
- * directory. */
-size_t lockfile_view_top_bytes(const struct config *config, const char *path);
-
 /* The path in the store of the queue of any lock (claim/file_path.h). To be freed; NULL: out of
  * memory. */
 char *lockfile_view_queue_path(const struct config *config, const char *path);

@@ -306,22 +306,16 @@ bool parked_hold(struct parked *parked, fuse_req_t req)
 	return true;
 }
 
-static uint64_t unique_of(const void *request)
-{
-	struct fuse_in_header header;
-	memcpy(&header, request, sizeof(header));
-	return header.unique;
-}
-
 /* That of another process, which handled the request; NULL: there is none. */
 static struct parked *find_kept(const struct handle *handle, const void *request)
 {
+	uint64_t unique = request_header(request).unique;
 	struct waiting *waiting;
 
 	DL_FOREACH (handle->parked, waiting) {
 		struct parked *parked = parked_of(waiting);
 		if (parked->waiting.req == NULL && parked->request_bytes > 0 &&
-		    unique_of(parked->request) == unique_of(request))
+		    request_header(parked->request).unique == unique)
 			return parked;
 	}
 	return NULL;

@@ -4,8 +4,7 @@
  */
 #include "files/request.h"
 
-#include <linux/fuse.h>
-#include <string.h>
+#include <fuse_lowlevel.h>
 
 #include "files/filesystem.h"
 #include "files/looked.h"
@@ -13,14 +12,13 @@
 void request_handle(struct filesystem *filesystem, const struct fuse_buf *buffer)
 {
 	struct requests *requests = filesystem->requests;
-	struct fuse_in_header header;
 
 	if ((buffer->flags & FUSE_BUF_IS_FD) == 0) {
 		requests->handled = buffer->mem;
 		requests->handled_bytes = buffer->size;
 	}
-	if ((buffer->flags & FUSE_BUF_IS_FD) == 0 && buffer->size >= sizeof(header)) {
-		memcpy(&header, buffer->mem, sizeof(header));
+	if (requests->handled != NULL && buffer->size >= sizeof(struct fuse_in_header)) {
+		struct fuse_in_header header = request_header(buffer->mem);
 		looked_pass(filesystem, &header);
 	}
 	fuse_session_process_buf(filesystem->session, buffer);

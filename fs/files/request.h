@@ -6,9 +6,11 @@
 #ifndef DLOCKFS_FILES_REQUEST_H
 #define DLOCKFS_FILES_REQUEST_H
 
+#include <linux/fuse.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct filesystem;
 struct fuse_buf;
@@ -30,6 +32,14 @@ struct requests {
 	const struct kept_request *resumed; /* the one that is being handled again */
 	unsigned int max_write; /* as was agreed on with the kernel; 0: nothing was yet */
 };
+
+/* The header of a request, which has at least as many bytes. */
+static inline struct fuse_in_header request_header(const void *request)
+{
+	struct fuse_in_header header;
+	memcpy(&header, request, sizeof(header));
+	return header;
+}
 
 /* Handles a request of the kernel. */
 void request_handle(struct filesystem *filesystem, const struct fuse_buf *buffer);

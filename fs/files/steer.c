@@ -22,7 +22,6 @@
 
 #include "base/log.h"
 #include "files/access.h"
-#include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/kept_request.h"
 #include "files/lockfile_name.h"

@@ -103,9 +103,8 @@ static void add_maker(struct telling *telling, const struct inode *inode, int si
 
 void telling_lose_file(struct inode *inode)
 {
-	struct filesystem *filesystem = inode->shard->filesystem;
-	struct telling *telling = filesystem->telling;
-	int signal = (int)config_policy(filesystem->config, inode->path).on_lost;
+	struct telling *telling = inode->shard->filesystem->telling;
+	int signal = (int)inode_policy(inode).on_lost;
 	struct inode *link = inode;
 
 	/* Links, and names that were taken away, are one content. */
