@@ -55,22 +55,15 @@ static size_t decode(const unsigned char *text, size_t bytes, uint32_t *ret)
 	return character >= least[length] ? length : 0;
 }
 
-size_t printable_bytes(const char *text, size_t bytes)
-{
-	uint32_t character = 0;
-	size_t length = decode((const unsigned char *)text, bytes, &character);
-
-	return length > 0 && printable_is(character) ? length : 0;
-}
-
 /* Appends the first character, or byte, of the text, and moves that on. Returns the end. */
 static char *append_next(char *to, const char **text, size_t *left)
 {
 	static const char hex[] = "0123456789ABCDEF";
-	size_t length = printable_bytes(*text, *left);
+	uint32_t character = 0;
+	size_t length = decode((const unsigned char *)*text, *left, &character);
 	unsigned char byte = (unsigned char)**text;
 
-	if (length > 0) {
+	if (length > 0 && printable_is(character)) {
 		memcpy(to, *text, length);
 		to += length;
 	} else {

@@ -20,10 +20,6 @@
 /* Whether the character, a code point of Unicode, stays as it is. */
 bool printable_is(uint32_t character);
 
-/* The bytes of the character that the text, of at least one byte, begins with; 0: it does not stay.
- */
-size_t printable_bytes(const char *text, size_t bytes);
-
 /* Appends the text; returns the end, where a NUL is. */
 char *printable_append(char *to, const char *text);
 

@@ -27,12 +27,12 @@
  * (engine/handoff.c). The lines about the caller are of one that has used it.
  *
  * `trip`: how many milliseconds a write of the claim's host takes, in quiet, to the store and back.
- * The release of the claim may be on its way for so long (engine/grace.h). Without the line it is
- * less than one millisecond, or not known.
+ * The release of the claim may be on its way for so long (engine/books/grace.h). Without the line
+ * it is less than one millisecond, or not known.
  *
  * `requeue` is added to a claim that waits, by the host of the claim of that number, which waits
- * for it in a cycle (engine/deadlock.c). The claim is to be queued again; until its host has done
- * that, all other claims go before it.
+ * for it in a cycle (engine/records/deadlock.c). The claim is to be queued again; until its host
+ * has done that, all other claims go before it.
  *
  * `revoke` is added by a host that asks the holder to release the lock, `break` by one that is
  * about to take the claim away. Both name the user and the host, for logs, and are read by the

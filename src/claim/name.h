@@ -32,7 +32,7 @@
  * same process held when it asked for this claim. The anchor is the earliest of the claims that the
  * process held then, or an earlier one that is the anchor of such a claim. The claim takes
  * precedence over claims that came after the anchor, are not held yet, and wait for what the
- * process holds (engine/precedence.c).
+ * process holds (engine/books/precedence.c).
  *
  * A client by the textbook may split a name at its dashes, into a host, R or W, and a number. So in
  * front of the marker of "plain" dots stand in place of the dashes, and such a client takes all of

@@ -156,58 +156,40 @@ static bool is_lock_path(const char *path)
 	return bytes > 0 && path[0] != '/' && path[bytes - 1] != '/' && !strstr(path, "//");
 }
 
-int znode_path_decode(const char *encoded, char **ret_lock_path)
+/* Decodes a path, or the name of a file, in front of which the lock path has two slashes. Text that
+ * encodes to something else is not encoded: "%41", "%2F", a bare control byte. */
+static int decode(const char *encoded, bool is_file, char **ret)
 {
-	char *path;
+	const char *front = is_file ? "//" : "";
+	size_t bytes = strlen(front);
+	char *path = malloc(bytes + strlen(encoded) + 1);
 	int result;
 
-	if (!is_lock_path(encoded))
-		return -EINVAL;
-	path = malloc(strlen(encoded) + 1);
 	if (!path)
 		return -ENOMEM;
-	result = replace_encoded(encoded, path);
-	/* Text that encodes to something else is not an encoded path: "%41", "%2F", a bare control
-	 * byte.
-	 */
-	if (result == 0)
-		result = encodes_to("/root", path, encoded);
-	if (result == 0)
-		result = encodes_to("", path, encoded);
-	if (result <= 0) {
-		free(path);
-		return result < 0 ? result : -EINVAL;
-	}
-	*ret_lock_path = path;
-	return 0;
-}
-
-int znode_path_decode_file(const char *encoded, char **ret_file)
-{
-	char *path;
-	int result;
-
-	if (strchr(encoded, '/'))
-		return -EINVAL;
-	path = malloc(strlen("//") + strlen(encoded) + 1);
-	if (!path)
-		return -ENOMEM;
-	strcpy(path, "//");
-	result = replace_encoded(encoded, path + 2);
-	if (result == 0 && path[2] == '/')
+	result = replace_encoded(encoded, stpcpy(path, front));
+	if (result == 0 && is_file && path[bytes] == '/')
 		result = -EINVAL;
 	if (result == 0)
 		result = encodes_to("/root", path, encoded);
 	if (result == 0)
 		result = encodes_to("", path, encoded);
-	if (result > 0)
-		memmove(path, path + 2, strlen(path + 2) + 1);
 	if (result <= 0) {
 		free(path);
 		return result < 0 ? result : -EINVAL;
 	}
-	*ret_file = path;
+	*ret = memmove(path, path + bytes, strlen(path + bytes) + 1);
 	return 0;
+}
+
+int znode_path_decode(const char *encoded, char **ret_lock_path)
+{
+	return is_lock_path(encoded) ? decode(encoded, false, ret_lock_path) : -EINVAL;
+}
+
+int znode_path_decode_file(const char *encoded, char **ret_file)
+{
+	return strchr(encoded, '/') == NULL ? decode(encoded, true, ret_file) : -EINVAL;
 }
 
 bool znode_path_is_root(const char *root)

@@ -12,70 +12,68 @@
 
 #include "config/url.h"
 
+/* Whether this build's library for ZooKeeper can do that. etcd has TLS in any build. */
 #ifdef HAVE_ZOOKEEPER_TLS
-const bool store_access_has_tls = true;
+static const bool has_tls = true;
 #else
-const bool store_access_has_tls = false;
+static const bool has_tls = false;
 #endif
-
 #ifdef HAVE_ZOOKEEPER_SASL
-const bool store_access_has_sasl = true;
+static const bool has_sasl = true;
 #else
-const bool store_access_has_sasl = false;
+static const bool has_sasl = false;
 #endif
 
-#define MEMBER(key, member, scheme)                                                                \
-	{                                                                                          \
-		key, offsetof(struct store_access, member), scheme                                 \
-	}
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define TEXT(member)   offsetof(struct store_access, member), false
+#define SECRET(member) offsetof(struct store_access, member), true
+#define COUNT(array)   (sizeof(array) / sizeof((array)[0]))
 
-/* A key of [store], the member that it fills in, and which stores alone have it; NULL: all. */
-struct member {
+/* A key of [store], the member that it fills in, a text or a struct secret_file, and which stores
+ * alone have it; NULL: all. */
+static const struct member {
 	const char *key;
 	size_t offset;
+	bool is_secret;
 	const char *scheme;
+} members[] = {
+	{"tls_ca", TEXT(tls_ca), NULL},
+	{"tls_certificate", TEXT(tls_certificate), NULL},
+	{"tls_key", TEXT(tls_key), NULL},
+	{"sasl_mechanism", TEXT(sasl_mechanism), STORE_SCHEME_ZOOKEEPER},
+	{"sasl_user", TEXT(sasl_user), STORE_SCHEME_ZOOKEEPER},
+	{"sasl_realm", TEXT(sasl_realm), STORE_SCHEME_ZOOKEEPER},
+	{"sasl_service", TEXT(sasl_service), STORE_SCHEME_ZOOKEEPER},
+	{"sasl_host", TEXT(sasl_host), STORE_SCHEME_ZOOKEEPER},
+	{"etcd_user", TEXT(user), STORE_SCHEME_ETCD},
+	{"digest_file", SECRET(digest), STORE_SCHEME_ZOOKEEPER},
+	{"tls_password_file", SECRET(tls_password), NULL},
+	{"sasl_password_file", SECRET(sasl_password), STORE_SCHEME_ZOOKEEPER},
+	{"etcd_password_file", SECRET(password), STORE_SCHEME_ETCD},
 };
 
-/* The members of each kind. */
-static const struct member texts[] = {
-	MEMBER("tls_ca", tls_ca, NULL),
-	MEMBER("tls_certificate", tls_certificate, NULL),
-	MEMBER("tls_key", tls_key, NULL),
-	MEMBER("sasl_mechanism", sasl_mechanism, STORE_SCHEME_ZOOKEEPER),
-	MEMBER("sasl_user", sasl_user, STORE_SCHEME_ZOOKEEPER),
-	MEMBER("sasl_realm", sasl_realm, STORE_SCHEME_ZOOKEEPER),
-	MEMBER("sasl_service", sasl_service, STORE_SCHEME_ZOOKEEPER),
-	MEMBER("sasl_host", sasl_host, STORE_SCHEME_ZOOKEEPER),
-	MEMBER("etcd_user", user, STORE_SCHEME_ETCD),
-};
-static const struct member secrets[] = {
-	MEMBER("digest_file", digest, STORE_SCHEME_ZOOKEEPER),
-	MEMBER("tls_password_file", tls_password, NULL),
-	MEMBER("sasl_password_file", sasl_password, STORE_SCHEME_ZOOKEEPER),
-	MEMBER("etcd_password_file", password, STORE_SCHEME_ETCD),
-};
-
+/* The text, or the file of the secret. */
 static char **text_of(const struct store_access *access, size_t i)
 {
-	return (char **)((char *)access + texts[i].offset);
+	return (char **)((char *)access + members[i].offset);
 }
 
+/* NULL: the member is a text. */
 static struct secret_file *secret_of(const struct store_access *access, size_t i)
 {
-	return (struct secret_file *)((char *)access + secrets[i].offset);
+	return members[i].is_secret ? (struct secret_file *)text_of(access, i) : NULL;
 }
 
-static bool copy_text(char **to, const char *from)
+/* Returns false when out of memory. */
+static bool copy_member(struct store_access *to, const struct store_access *from, size_t i)
 {
-	*to = from ? strdup(from) : NULL;
-	return *to || !from;
-}
+	const struct secret_file *secret = secret_of(from, i);
+	const char *text = *text_of(from, i);
 
-static bool copy_secret(struct secret_file *to, const struct secret_file *from)
-{
-	to->secret = secret_copy(from->secret);
-	return copy_text(&to->file, from->file) && (to->secret || !from->secret);
+	*text_of(to, i) = text != NULL ? strdup(text) : NULL;
+	if (secret != NULL)
+		secret_of(to, i)->secret = secret_copy(secret->secret);
+	return (text == NULL || *text_of(to, i) != NULL) &&
+	       (secret == NULL || secret->secret == NULL || secret_of(to, i)->secret != NULL);
 }
 
 int store_access_copy(struct store_access *ret, const struct store_access *access)
@@ -83,10 +81,8 @@ int store_access_copy(struct store_access *ret, const struct store_access *acces
 	bool done = true;
 
 	*ret = (struct store_access){.acl = access->acl};
-	for (size_t i = 0; i < COUNT(texts); i++)
-		done &= copy_text(text_of(ret, i), *text_of(access, i));
-	for (size_t i = 0; i < COUNT(secrets); i++)
-		done &= copy_secret(secret_of(ret, i), secret_of(access, i));
+	for (size_t i = 0; i < COUNT(members); i++)
+		done &= copy_member(ret, access, i);
 	if (done)
 		return 0;
 	store_access_finish(ret);
@@ -95,19 +91,20 @@ int store_access_copy(struct store_access *ret, const struct store_access *acces
 
 void store_access_finish(struct store_access *access)
 {
-	for (size_t i = 0; i < COUNT(texts); i++)
+	for (size_t i = 0; i < COUNT(members); i++) {
 		free(*text_of(access, i));
-	for (size_t i = 0; i < COUNT(secrets); i++) {
-		free(secret_of(access, i)->file);
-		secret_destroy(secret_of(access, i)->secret);
+		if (members[i].is_secret)
+			secret_destroy(secret_of(access, i)->secret);
 	}
 	*access = (struct store_access){0};
 }
 
 void store_access_lock(const struct store_access *access)
 {
-	for (size_t i = 0; i < COUNT(secrets); i++)
-		secret_lock(secret_of(access, i)->secret);
+	for (size_t i = 0; i < COUNT(members); i++) {
+		if (members[i].is_secret)
+			secret_lock(secret_of(access, i)->secret);
+	}
 }
 
 bool store_access_has_identity(const struct store_access *access)
@@ -143,14 +140,10 @@ __attribute__((format(printf, 3, 4))) static bool accuse(struct fault *fault, co
 /* The first key that is set and is not one of that scheme, or NULL. */
 static const char *find_foreign(const struct store_access *access, const char *scheme)
 {
-	for (size_t i = 0; i < COUNT(texts); i++) {
-		if (*text_of(access, i) && texts[i].scheme && strcmp(texts[i].scheme, scheme) != 0)
-			return texts[i].key;
-	}
-	for (size_t i = 0; i < COUNT(secrets); i++) {
-		if (secret_of(access, i)->file && secrets[i].scheme &&
-		    strcmp(secrets[i].scheme, scheme) != 0)
-			return secrets[i].key;
+	for (size_t i = 0; i < COUNT(members); i++) {
+		if (*text_of(access, i) && members[i].scheme &&
+		    strcmp(members[i].scheme, scheme) != 0)
+			return members[i].key;
 	}
 	return access->acl != STORE_ACL_AUTO && strcmp(scheme, STORE_SCHEME_ZOOKEEPER) != 0 ? "acl"
 											    : NULL;
@@ -159,14 +152,9 @@ static const char *find_foreign(const struct store_access *access, const char *s
 /* The first key that begins so and is set, or NULL. */
 static const char *find_set(const struct store_access *access, const char *prefix)
 {
-	for (size_t i = 0; i < COUNT(texts); i++) {
-		if (*text_of(access, i) && strncmp(texts[i].key, prefix, strlen(prefix)) == 0)
-			return texts[i].key;
-	}
-	for (size_t i = 0; i < COUNT(secrets); i++) {
-		if (secret_of(access, i)->file &&
-		    strncmp(secrets[i].key, prefix, strlen(prefix)) == 0)
-			return secrets[i].key;
+	for (size_t i = 0; i < COUNT(members); i++) {
+		if (*text_of(access, i) && strncmp(members[i].key, prefix, strlen(prefix)) == 0)
+			return members[i].key;
 	}
 	return NULL;
 }
@@ -201,12 +189,11 @@ static bool check_zookeeper(const struct store_access *access, struct fault *fau
 		return accuse(fault, foreign,
 			      "%s is for etcd, expected it left out where ZooKeeper is the store",
 			      foreign);
-	if ((tls && !store_access_has_tls) || (sasl && !store_access_has_sasl))
-		return accuse(fault, tls && !store_access_has_tls ? tls : sasl,
+	if ((tls && !has_tls) || (sasl && !has_sasl))
+		return accuse(fault, tls && !has_tls ? tls : sasl,
 			      "%s: the ZooKeeper library of this build has no %s, expected one "
 			      "that has, or this key left out",
-			      tls && !store_access_has_tls ? tls : sasl,
-			      tls && !store_access_has_tls ? "TLS" : "SASL");
+			      tls && !has_tls ? tls : sasl, tls && !has_tls ? "TLS" : "SASL");
 	wrong = judge_zookeeper(access);
 	if (wrong)
 		return accuse(fault, NULL, "%s", wrong);

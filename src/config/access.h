@@ -24,7 +24,7 @@ enum store_acl {
 
 /* A secret and the file that it was read from; both NULL: none. */
 struct secret_file {
-	char *file;
+	char *file; /* first */
 	struct secret *secret;
 };
 
@@ -46,9 +46,6 @@ struct store_access {
 	char *user; /* of etcd, and its password: as `etcdctl --user` */
 	struct secret_file password;
 };
-
-/* Whether this build's library for ZooKeeper can do that. etcd has TLS in any build. */
-extern const bool store_access_has_tls, store_access_has_sasl;
 
 /* Copies into *ret, for store_access_finish(). Returns 0 or -ENOMEM. */
 int store_access_copy(struct store_access *ret, const struct store_access *access);

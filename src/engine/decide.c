@@ -7,17 +7,17 @@
 
 #include <errno.h>
 
-#include "engine/claim.h"
-#include "engine/conflict.h"
-#include "engine/coverage.h"
-#include "engine/decisions.h"
+#include "engine/books/claim.h"
+#include "engine/books/owner.h"
+#include "engine/records/coverage.h"
+#include "engine/books/decisions.h"
 #include "engine/handoff.h"
-#include "engine/lock.h"
-#include "engine/queue.h"
-#include "engine/record.h"
-#include "engine/save.h"
-#include "engine/test.h"
-#include "engine/wish.h"
+#include "engine/proof.h"
+#include "engine/books/queue.h"
+#include "engine/records/record.h"
+#include "engine/books/save.h"
+#include "engine/records/test.h"
+#include "engine/books/wish.h"
 
 /* The process has lost a lock: it holds nothing any more, and its open files are told. */
 static void lose_records(struct records *records)
@@ -54,7 +54,7 @@ void decide_note_lost(const struct lock *lock)
 	const struct claim *claim;
 
 	CLAIMS_FOREACH (lock->queue.first, claim) {
-		struct owner *owner = claim->state == CLAIM_HELD ? claim_owner(claim) : NULL;
+		struct owner *owner = claim->state == CLAIM_HELD ? owner_of(claim) : NULL;
 		if (owner != NULL && owner->records == NULL)
 			note_lost(owner);
 	}
@@ -145,7 +145,7 @@ void decide_refuse_hasty(struct claim *claim)
 
 void decide_lose(struct claim *claim)
 {
-	struct owner *owner = claim_owner(claim);
+	struct owner *owner = owner_of(claim);
 	struct lock *lock = claim->place.lock;
 	bool flock = !claim->place.parts.record;
 

@@ -5,7 +5,7 @@
 #ifndef DLOCKFS_ENGINE_DECIDE_H
 #define DLOCKFS_ENGINE_DECIDE_H
 
-#include "engine/state.h"
+#include "engine/books/state.h"
 
 /* The claim, whose first wish asks, is granted to that; or refused to all its wishes, and
  * withdrawn.

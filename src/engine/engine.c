@@ -8,28 +8,28 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
-#include "engine/claim.h"
-#include "engine/conflict.h"
+#include "engine/books/claim.h"
+#include "engine/books/conflict.h"
+#include "engine/books/owner.h"
 #include "engine/decide.h"
-#include "engine/decisions.h"
-#include "engine/delay.h"
-#include "engine/grace.h"
+#include "engine/books/decisions.h"
+#include "engine/books/delay.h"
+#include "engine/books/grace.h"
 #include "engine/handoff.h"
-#include "engine/lock.h"
-#include "engine/moratorium.h"
-#include "engine/outbox.h"
+#include "engine/books/lock.h"
+#include "engine/books/moratorium.h"
+#include "engine/books/outbox.h"
 #include "engine/proof.h"
-#include "engine/record.h"
-#include "engine/save.h"
-#include "engine/seek.h"
+#include "engine/records/record.h"
+#include "engine/books/save.h"
+#include "engine/books/seek.h"
 #include "engine/session.h"
 #include "engine/settle.h"
 #include "engine/steer.h"
-#include "engine/test.h"
-#include "engine/wish.h"
+#include "engine/records/test.h"
+#include "engine/books/wish.h"
 
 enum { PLACING_MAX = 500 };
 
@@ -47,10 +47,10 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 	engine->moratorium.until_ms = INT64_MIN;
 	engine->session.silence.nudged_ms = INT64_MIN;
 	engine->session.silence.nudge_ms = INT64_MAX;
-	engine->proofs.round = 1;
+	engine->session.beat_round = 1;
 	engine->retry_ms = INT64_MAX;
-	engine->placing_max = PLACING_MAX;
-	engine->proofs.max = STORE_PROOFS_MAX;
+	engine->limits.placing = PLACING_MAX;
+	engine->limits.proofs = STORE_PROOFS_MAX;
 	engine->abilities = STORE_HAS_ALL;
 	engine->tenant.kind = &tenant_none;
 	return engine;
@@ -58,12 +58,12 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 
 void engine_set_placing_max(struct engine *engine, size_t claims)
 {
-	engine->placing_max = claims;
+	engine->limits.placing = claims;
 }
 
 void engine_set_proofs_max(struct engine *engine, size_t znodes)
 {
-	engine->proofs.max = znodes;
+	engine->limits.proofs = znodes;
 }
 
 void engine_set_store(struct engine *engine, struct store *store)
@@ -80,7 +80,7 @@ void engine_stop(struct engine *engine)
 {
 	struct lock *lock;
 
-	engine->stopping = true;
+	engine->grants.stopping = true;
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
 		delay_stop(lock);
 }
@@ -200,7 +200,7 @@ int64_t engine_deadline(const struct engine *engine)
 	const struct timer *test = timers_first(&engine->tests.timers);
 	int64_t deadline_ms = session_lease_deadline(engine);
 	int64_t silence_ms = session_silence_deadline(engine);
-	if (engine->barred && lock_may_grant(engine))
+	if (engine->grants.barred && lock_may_grant(engine))
 		return engine->now_ms;
 	if (silence_ms < deadline_ms)
 		deadline_ms = silence_ms;
@@ -220,52 +220,20 @@ int64_t engine_deadline(const struct engine *engine)
 	return tenant_ms < deadline_ms ? tenant_ms : deadline_ms;
 }
 
-/* Else only something that cannot be undone, or a delay, keeps it. */
-static bool is_in_use(const struct lock *lock)
-{
-	return lock->owners > 0 || lock->unplaced != NULL || lock->in_queue.own > 0;
-}
-
-struct lock *engine_open_lock(struct engine *engine, const char *path,
-			      const struct lock_policy *policy)
-{
-	struct lock *lock = lock_find(engine, path);
-	size_t length = strlen(path);
-
-	if (lock != NULL && !is_in_use(lock))
-		delay_change_policy(lock, policy);
-	if (lock != NULL)
-		return lock;
-	lock = calloc(1, sizeof(*lock) + length + 1);
-	if (lock == NULL)
-		return NULL;
-	lock->engine = engine;
-	lock->policy = *policy;
-	memcpy(lock->path, path, length + 1);
-	HASH_ADD(hh, engine->locks, path[0], length, lock);
-	if (lock->hh.tbl == NULL) {
-		free(lock);
-		return NULL;
-	}
-	lock->serial = ++engine->issued.serials;
-	lock_mark(lock);
-	return lock;
-}
-
 struct owner *engine_owner_open(struct engine *engine, const char *path,
 				const struct lock_policy *policy, void *cookie)
 {
 	struct owner *owner = calloc(1, sizeof(*owner));
 	if (owner == NULL)
 		return NULL;
-	owner->lock = engine_open_lock(engine, path, policy);
+	owner->lock = lock_open(engine, path, policy);
 	if (owner->lock == NULL) {
 		free(owner);
 		return NULL;
 	}
 	owner->lock->owners++;
 	owner->cookie = cookie;
-	owner->number = claim_next_owner(engine);
+	owner->number = owner_next_number(engine);
 	return owner;
 }
 
@@ -345,11 +313,11 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 		return 0;
 	}
 	struct wish *wish = take_up_lingering(owner, kind, mode, waits, caller);
-	struct claim *held = claim_held_but(owner, NULL);
+	struct claim *held = owner_held_but(owner, NULL);
 	bool has = held != NULL && held->place.parts.mode == mode;
 	if (!has && held != NULL)
 		handoff_release(held);
-	if (has || (!waits && would_wait_here(owner, whole))) {
+	if (has || (!waits && conflict_is_here(owner, whole))) {
 		decisions_add(engine, DECIDED, cookie, has ? 0 : -EWOULDBLOCK);
 	} else {
 		if (wish == NULL)
@@ -397,7 +365,7 @@ int engine_unlock(struct owner *owner)
 	if (owner->lost)
 		return -EIO;
 	take_up_lingering(owner, LOCK_KIND_FLOCK, CLAIM_SHARED, false, NULL);
-	struct claim *held = claim_held_but(owner, NULL);
+	struct claim *held = owner_held_but(owner, NULL);
 	if (held != NULL)
 		handoff_release(held);
 	settle_changed(owner->lock->engine);
@@ -406,22 +374,18 @@ int engine_unlock(struct owner *owner)
 
 bool engine_owner_holds(const struct owner *owner)
 {
-	return claim_held_but(owner, NULL) != NULL;
+	return owner_held_but(owner, NULL) != NULL;
 }
 
-struct engine_counts engine_counts(const struct engine *engine)
+const struct range_set *engine_ranges(const struct owner *file, uint64_t process)
 {
-	return (struct engine_counts){
-		.locks = HASH_COUNT(engine->locks),
-		.holders = engine->count.holders,
-		.waiters = engine->count.waiters,
-		.kept = engine->count.kept,
-	};
+	const struct records *records = records_find(file->lock, process);
+	return records != NULL && records->held.count > 0 ? &records->held : NULL;
 }
 
 int engine_clear(struct engine *engine, const char *path, const struct lock_policy *policy)
 {
-	struct lock *lock = engine_open_lock(engine, path, policy);
+	struct lock *lock = lock_open(engine, path, policy);
 
 	if (lock == NULL)
 		return -ENOMEM;

@@ -28,6 +28,7 @@
 #include "claim/name.h"
 #include "claim/range_set.h"
 #include "config/config.h"
+#include "engine/books/events.h"
 #include "stores/store.h"
 
 struct engine;
@@ -35,85 +36,6 @@ struct owner; /* an open file, or a process with record locks: what locks belong
 struct wish;  /* a call on its way */
 struct test;  /* a question on its way: what a record lock would conflict with */
 struct proof; /* a question on its way: whether something is still held */
-
-/* The ways to take a lock through an open file. */
-enum lock_kind {
-	LOCK_KIND_OPEN,	  /* open(O_EXCL) */
-	LOCK_KIND_FLOCK,  /* flock(2); as OPEN, replaced by the next flock of the same owner */
-	LOCK_KIND_RECORD, /* fcntl(2): a range of bytes, of a process or an open file description */
-};
-
-/* The caller, as other hosts see it in the claim's data. */
-struct engine_caller {
-	int pid;
-	uint32_t uid; /* claims go on among callers of one user (lock_policy: handoff, keep_ms) */
-	const void *details; /* copied, for describe(); NULL: all zero */
-};
-
-/* The longest text of describe(), with its NUL. */
-#define ENGINE_TEXT_BYTES 512
-
-/* What is in the way of a record lock. */
-struct engine_conflict {
-	struct range range;
-	int pid; /* 0: of another host */
-};
-
-struct engine_events {
-	size_t details_bytes; /* of a caller */
-
-	/* What a caller says of itself to others, as text: "format=1" and more lines, with which
-	 * the data of its claim begins. Asked for whenever the data is written. */
-	void (*describe)(void *context, const struct engine_caller *caller, enum lock_kind kind,
-			 enum claim_mode mode, char text[ENGINE_TEXT_BYTES]);
-
-	/* A wish is decided: 0 it is granted; -EWOULDBLOCK it was not to wait and would have had
-	 * to; -EDEADLK it would have waited for somebody who waits for its own owner; -ENOLCK the
-	 * store could not be reached in time or refused the claim; -ENOMEM. */
-	void (*on_decided)(void *context, void *cookie, int result);
-
-	/* The answer to engine_test_range(): error 0 and the first conflict, NULL if there is none;
-	 * or -ENOLCK, -EIO. */
-	void (*on_tested)(void *context, void *cookie, int error,
-			  const struct engine_conflict *conflict);
-
-	/* The answer to engine_prove(): 0 and the token, if that was asked for; -EIO what was held
-	 * is lost; -ENODATA a token was asked for, and nothing is held; -EACCES the store does not
-	 * tell, or does not let the claim be changed; -EMSGSIZE it takes no claim as long as that;
-	 * -ENOMEM. */
-	void (*on_proved)(void *context, void *cookie, int error, uint64_t token);
-
-	/* The open file, or a process that has locked through it, held a lock and lost it: the
-	 * session is over or the claim was taken away. Comes once for an open file; from now on
-	 * everything that is asked for through it is -EIO. */
-	void (*on_lost)(void *context, void *owner_cookie);
-
-	/* Every loss that is known has been told, by on_lost() or files->on_file_gone(): nothing
-	 * that depends on it was done before. May come twice for one event. May be NULL. */
-	void (*on_told)(void *context);
-
-	/* Somebody asks that what was locked through the open file be released. Comes once for each
-	 * grant. */
-	void (*on_revoked)(void *context, void *owner_cookie);
-
-	/* Whether to write a line for the log that the user has caused; NULL: all are written. */
-	bool (*may_log)(void *context, uint32_t uid);
-
-	/* A claim is held from now on. What this returns is kept with it, and given back when it is
-	 * held no longer: released, lost, or taken over from by another one. For who takes the
-	 * time; both are NULL, or neither. */
-	int64_t (*on_held)(void *context, enum lock_kind kind);
-	void (*on_released)(void *context, enum lock_kind kind, int64_t kept);
-
-	/* For who keeps accounts of the ranges that processes hold; both are NULL, or neither.
-	 * Those of a process in a file are on the account of the open file through which it locked
-	 * there first, of those that are still open.
-	 *
-	 * may_hold(): whether there may be so many more, at least 1, which are asked for, or made
-	 * by releasing what is between them. on_ranges(): there are so many more, or less. */
-	bool (*may_hold)(void *context, void *owner_cookie, size_t more, bool releases);
-	void (*on_ranges)(void *context, void *owner_cookie, ptrdiff_t more);
-};
 
 /* What somebody wants who steers from outside. */
 enum engine_order {

@@ -31,16 +31,16 @@
  */
 #include "engine/handoff.h"
 
-#include "engine/claim.h"
-#include "engine/conflict.h"
-#include "engine/coverage.h"
-#include "engine/decisions.h"
-#include "engine/lock.h"
-#include "engine/outbox.h"
-#include "engine/queue.h"
-#include "engine/save.h"
-#include "engine/state.h"
-#include "engine/wish.h"
+#include "engine/books/claim.h"
+#include "engine/books/conflict.h"
+#include "engine/books/owner.h"
+#include "engine/records/coverage.h"
+#include "engine/books/decisions.h"
+#include "engine/books/lock.h"
+#include "engine/books/queue.h"
+#include "engine/books/save.h"
+#include "engine/books/state.h"
+#include "engine/books/wish.h"
 
 bool handoff_applies(const struct lock *lock)
 {
@@ -58,7 +58,7 @@ static bool is_wanted(const struct claim *claim)
 	if (claim->place.lock->in_queue.foreign == 0)
 		return false;
 	RIVALS_FOREACH (claim->place.next, behind) {
-		if (claims_conflict(&behind->place, &claim->place))
+		if (conflict_between(&behind->place, &claim->place))
 			return true;
 	}
 	return false;
@@ -69,7 +69,7 @@ static bool is_awaited(const struct claim *claim)
 {
 	const struct handoff *handoff;
 	DL_FOREACH (claim->place.lock->handoffs.waiting, handoff) {
-		if (claims_conflict(&handoff->claim->place, &claim->place))
+		if (conflict_between(&handoff->claim->place, &claim->place))
 			return true;
 	}
 	return claim->place.blocked != NULL;
@@ -89,7 +89,7 @@ static void hold(struct claim *claim)
 	struct claim *former;
 
 	claim_hold(claim);
-	former = claim_held_but(wish->owner, claim);
+	former = owner_held_but(wish->owner, claim);
 	/* Two threads may ask through one open file at once: the later grant converts the lock. */
 	if (former != NULL) {
 		claim_disband(former); /* this one may stand behind it: it must not go on */
@@ -184,7 +184,7 @@ static void hand_on(struct claim *claim)
 		if (lock_try_grant(engine))
 			handoff_give(claim, next);
 	} else if (next == NULL && usable && !wanted && !is_awaited(claim) && keep_ms > 0 &&
-		   !engine->stopping) {
+		   !engine->grants.stopping) {
 		keep(claim, keep_ms);
 	} else {
 		claim_withdraw(claim);
@@ -197,11 +197,11 @@ static void change_asker(struct claim *claim)
 {
 	struct claim *other;
 
-	claim->handoff->asker = claim_owner(claim);
+	claim->handoff->asker = owner_of(claim);
 	if (claim->place.lock->records == NULL)
 		return;
 	CLAIMS_FOREACH (claim->place.next, other) {
-		if (other->state == CLAIM_HELD && claims_conflict(&other->place, &claim->place)) {
+		if (other->state == CLAIM_HELD && conflict_between(&other->place, &claim->place)) {
 			(void)claim_requeue(claim);
 			return;
 		}
@@ -239,7 +239,7 @@ static void go_on(struct claim *claim)
 		hand_on(claim);
 	else if (claim->state == CLAIM_HELD)
 		note_contention(claim);
-	else if (claim->state == CLAIM_WAITING && claim->handoff->asker != claim_owner(claim))
+	else if (claim->state == CLAIM_WAITING && claim->handoff->asker != owner_of(claim))
 		change_asker(claim);
 }
 
@@ -314,26 +314,4 @@ struct wish *handoff_join(struct owner *owner, enum lock_kind kind, enum claim_m
 		return wish_create(claim, owner, kind, caller);
 	claim = claim_create_for(owner, kind, (struct range){CLAIM_SPAN_WHOLE, mode}, true, caller);
 	return claim != NULL ? claim->wishes : NULL;
-}
-
-void handoff_each_user(const struct claim *claim,
-		       void (*visit)(void *context, const char *claim, enum engine_use use,
-				     const char *text),
-		       void *context)
-{
-	const struct wish *wish;
-	bool first = true;
-	char name_text[CLAIM_NAME_BYTES], text[ENGINE_TEXT_BYTES];
-	const char *name = place_name(&claim->place, name_text);
-
-	DL_FOREACH (claim->wishes, wish) {
-		bool kept = wish->owner == NULL;
-		if (kept) {
-			visit(context, name, ENGINE_KEPT, NULL);
-		} else if (wish->asked || wish_is_held(wish)) {
-			wish_describe(wish, text);
-			visit(context, name, first ? ENGINE_USES : ENGINE_FOLLOWS, text);
-		}
-		first &= !kept && !wish->asked && !wish_is_held(wish);
-	}
 }

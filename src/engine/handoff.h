@@ -7,26 +7,10 @@
 
 #include <stdbool.h>
 
-#include "engine/engine.h"
+#include "engine/books/events.h"
 
 struct claim;
 struct lock;
-
-/* What a claim that is handed on from wish to wish needs for that. */
-struct handoff {
-	struct claim *claim;
-	struct handoff *prev, *next; /* in lock->handoffs, or lock->held_handoffs */
-	uint64_t number;	     /* by which saved wishes name their claim */
-	int64_t passed;		     /* how often it was handed on while another host waited */
-	const struct owner *asker;   /* whose it is while it is WAITING; only to be compared */
-	bool contended;		     /* another host waits for it, as far as is known */
-};
-
-/* Of a lock. */
-struct handoffs {
-	struct handoff *waiting; /* of claims not HELD, in the order of asking */
-	struct handoff *held;
-};
 
 /* Whether claims of flock and open are handed on from one wish to the next. */
 bool handoff_applies(const struct lock *lock);
@@ -50,11 +34,5 @@ void handoff_go_on(struct claim *claim);
 /* The same for all claims of the lock that are held and handed on: the queue is known better, or
  * the session. */
 void handoffs_settle(struct lock *lock);
-
-/* As engine_each_user(), for one claim. */
-void handoff_each_user(const struct claim *claim,
-		       void (*visit)(void *context, const char *claim, enum engine_use use,
-				     const char *text),
-		       void *context);
 
 #endif

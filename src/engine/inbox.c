@@ -9,23 +9,24 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/claim.h"
+#include "engine/books/claim.h"
+#include "engine/records/coverage.h"
 #include "engine/decide.h"
-#include "engine/delay.h"
+#include "engine/books/delay.h"
 #include "engine/handoff.h"
-#include "engine/lock.h"
+#include "engine/books/lock.h"
 #include "engine/merge.h"
-#include "engine/moratorium.h"
-#include "engine/numbers.h"
+#include "engine/books/moratorium.h"
+#include "engine/books/numbers.h"
 #include "engine/overseer.h"
 #include "engine/proof.h"
-#include "engine/queue.h"
-#include "engine/rival.h"
-#include "engine/save.h"
+#include "engine/books/queue.h"
+#include "engine/books/rival.h"
+#include "engine/books/save.h"
 #include "engine/session.h"
 #include "engine/settle.h"
 #include "engine/steer.h"
-#include "engine/test.h"
+#include "engine/records/test.h"
 
 /* The claim stands in the queue with this order; makes it QUEUED. */
 static void take_place(struct claim *claim, const char *name, int64_t order)
@@ -113,10 +114,10 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 		numbers_note(lock, order);
 		bool stale = entries == NULL && claim_needs_news(claim);
 		/* A queue whose orders have started anew unseen has others below known_to. */
-		bool adjacent =
-			lock->known && !stale && after <= lock->known_to && lock->known_to < order;
+		bool adjacent = lock->listing.known && !stale && after <= lock->listing.known_to &&
+				lock->listing.known_to < order;
 		if (adjacent) {
-			lock->known_to = order;
+			lock->listing.known_to = order;
 			claim_set_state(claim, CLAIM_WAITING);
 			claim->fresh = entries != NULL;
 			queue_judge(claim);

@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/claim.h"
-#include "engine/conflict.h"
-#include "engine/lock.h"
-#include "engine/precedence.h"
-#include "engine/queue.h"
-#include "engine/rival.h"
+#include "engine/books/claim.h"
+#include "engine/books/conflict.h"
+#include "engine/books/owner.h"
+#include "engine/engine.h"
+#include "engine/books/lock.h"
+#include "engine/books/precedence.h"
+#include "engine/books/queue.h"
+#include "engine/books/rival.h"
 
 static void require_place(bool condition, const struct place *place, const char *rule)
 {
@@ -42,12 +44,12 @@ static bool goes_before(const struct claim *claim, const struct place *place)
 		       (place->lock->in_queue.records > 0 &&
 			(rival->known < KNOWN || rival->orphan));
 	if (claim->state == CLAIM_HELD && claim_coverage(claim) == NULL &&
-	    owners_same_side(claim_owner(claim), claim_side(front)))
+	    owners_same_side(owner_of(claim), owner_side(front)))
 		return true;
-	if (claim->state == CLAIM_HELD && front->wishes != NULL && claim_was_handed_over(claim))
+	if (claim->state == CLAIM_HELD && front->wishes != NULL && owner_took_over(claim))
 		return true;
 	if (claim->state == CLAIM_HELD && front->state == CLAIM_HELD)
-		return claim_was_handed_over(front);
+		return owner_took_over(front);
 	return queue_passes(claim, place);
 }
 
@@ -93,7 +95,7 @@ static void check_queue_claim(const struct claim *claim)
 {
 	const struct place *blocker = NULL, *front;
 	for (front = claim->place.lock->queue.first; front != &claim->place; front = front->next) {
-		if (claims_conflict(front, &claim->place) && !goes_before(claim, front) &&
+		if (conflict_between(front, &claim->place) && !goes_before(claim, front) &&
 		    !may_have_come(claim, front))
 			blocker = front;
 	}
@@ -103,7 +105,7 @@ static void check_queue_claim(const struct claim *claim)
 	case CLAIM_HELD:
 		require(blocker == NULL, claim, "a holder has nobody in front who conflicts");
 		require(claim_is_kept(claim) || claim->wishes->owner->records != NULL ||
-				claim_held_but(claim->wishes->owner, claim) == NULL,
+				owner_held_but(claim->wishes->owner, claim) == NULL,
 			claim, "an open file holds the whole file once");
 		break;
 	case CLAIM_WAITING:
@@ -117,11 +119,12 @@ static void check_queue_claim(const struct claim *claim)
 				is_to_be_read(claim) || !lock_is_sure(claim->place.lock) ||
 				claim->marker.marking || lock_has_ends_to_hear(claim->place.lock) ||
 				claim->place.lock->engine->retry_ms != INT64_MAX ||
-				claim->place.lock->engine->barred || /* it is due at once */
+				claim->place.lock->engine->grants.barred || /* it is due at once */
 				!lock_may_grant(claim->place.lock->engine),
 			claim, "nobody who could be granted waits");
 		require(claim->wishes != NULL, claim, "a waiter has a wish");
-		require(claim->place.lock->known, claim, "the queue in front of a waiter is known");
+		require(claim->place.lock->listing.known, claim,
+			"the queue in front of a waiter is known");
 		break;
 	default:
 		require(claim->state == CLAIM_QUEUED, claim, "is in the list of its state");
@@ -212,7 +215,7 @@ static void check_lock(const struct lock *lock, struct books *books)
 			claim, "is in the list of its state");
 		require(claim->state != CLAIM_WANTED || claim->wishes == NULL ||
 				lock->engine->session.state != STORE_CONNECTED ||
-				lock->placing.count == lock->engine->placing_max ||
+				lock->placing.count == lock->engine->limits.placing ||
 				lock->numbers.put_off || lock->numbers.worn,
 			claim, "is sent as soon as it may be");
 		check_wishes(claim, books);

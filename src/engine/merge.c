@@ -8,16 +8,14 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/claim.h"
-#include "engine/conflict.h"
+#include "engine/books/claim.h"
 #include "engine/decide.h"
-#include "engine/delay.h"
-#include "engine/lock.h"
-#include "engine/numbers.h"
-#include "engine/outbox.h"
-#include "engine/queue.h"
-#include "engine/rival.h"
-#include "engine/save.h"
+#include "engine/books/delay.h"
+#include "engine/books/lock.h"
+#include "engine/books/numbers.h"
+#include "engine/books/queue.h"
+#include "engine/books/rival.h"
+#include "engine/books/save.h"
 
 /* What stands in the queue is not in the store's list. A claim of ours is put into *gone, for
  * account_for_gone(): what follows from its end may reach into the queue. */
@@ -178,9 +176,10 @@ static int compare(const struct place *place, const struct store_entry *entry)
  * stays in use. */
 static void warn_of_mixture(struct lock *lock, const struct store_entry *entry)
 {
-	if (entry->claim.id.session == 0 || entry->claim.recipe == lock_recipe(lock) || lock->mixed)
+	if (entry->claim.id.session == 0 || entry->claim.recipe == lock_recipe(lock) ||
+	    lock->listing.mixed)
 		return;
-	lock->mixed = true;
+	lock->listing.mixed = true;
 	if (!lock_may_log(lock, "recipe", 0))
 		return;
 	log_lock_warning(lock->path,
@@ -331,8 +330,8 @@ void merge_queue(struct lock *lock, const struct store_entry *entries, size_t co
 		pass_missing(&merge);
 	/* What others have put there under the name of a claim may have any number. */
 	if (merge.last_own != NULL && merge.complete) {
-		lock->known = true;
-		lock->known_to = merge.last_own->parts.order;
+		lock->listing.known = true;
+		lock->listing.known_to = merge.last_own->parts.order;
 	}
 	/* Another host has record locks: those that wait are to say so. */
 	if (lock->in_queue.foreign_records > 0 && !careful)

@@ -5,7 +5,7 @@
 #ifndef DLOCKFS_ENGINE_MERGE_H
 #define DLOCKFS_ENGINE_MERGE_H
 
-#include "engine/state.h"
+#include "engine/books/state.h"
 
 /* Brings the queue in line with a list from the store. */
 void merge_queue(struct lock *lock, const struct store_entry *entries, size_t count);

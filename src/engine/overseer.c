@@ -7,9 +7,9 @@
 
 #include <errno.h>
 
-#include "engine/lock.h"
-#include "engine/rival.h"
-#include "engine/state.h"
+#include "engine/books/lock.h"
+#include "engine/books/rival.h"
+#include "engine/books/state.h"
 
 void overseer_set(struct claim *claim)
 {

@@ -32,13 +32,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/conflict.h"
-#include "engine/decisions.h"
-#include "engine/lock.h"
-#include "engine/outbox.h"
+#include "engine/books/conflict.h"
+#include "engine/books/decisions.h"
+#include "engine/books/owner.h"
+#include "engine/engine.h"
+#include "engine/books/lock.h"
+#include "engine/books/outbox.h"
 #include "engine/overseer.h"
-#include "engine/save.h"
-#include "engine/state.h"
+#include "engine/books/save.h"
+#include "engine/books/state.h"
 
 /* Ends a proof that is not under way. */
 static void end(struct proof *proof)
@@ -87,13 +89,13 @@ static bool is_held_by(const struct owner *file, const struct claim *claim)
 
 	if (claim->state != CLAIM_HELD)
 		return false;
-	if (owners_same_side(claim_owner(claim), file))
+	if (owners_same_side(owner_of(claim), file))
 		return true;
 	if (claim->place.parts.record)
 		return false;
 	for (records = file->lock->records; records != NULL; records = records->hh.next) {
 		if (records->held.count > 0 && owners_same_side(&records->owner, file) &&
-		    coverage_may_be_by(claim, records))
+		    conflict_may_cover(claim, records))
 			return true;
 	}
 	return false;
@@ -118,7 +120,7 @@ static size_t bytes_of(const char *path, size_t name_bytes)
 static bool has_room(const struct engine *engine, const struct collection *collection,
 		     size_t znodes, size_t bytes)
 {
-	return collection->count == 0 || (collection->znodes + znodes <= engine->proofs.max &&
+	return collection->count == 0 || (collection->znodes + znodes <= engine->limits.proofs &&
 					  collection->bytes + bytes <= STORE_PROOFS_BYTES_MAX);
 }
 
@@ -399,17 +401,18 @@ static void collect_next(struct engine *engine, struct collection *collection)
 	for (struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		struct claim *claim;
 		CLAIMS_FOREACH (lock->queue.first, claim) {
-			if (!may_be_proved(claim) || claim->proof_round == engine->proofs.round)
+			if (!may_be_proved(claim) ||
+			    claim->proof_round == engine->session.beat_round)
 				continue;
 			if (!collect(collection, claim, NULL))
 				return;
-			claim->proof_round = engine->proofs.round;
+			claim->proof_round = engine->session.beat_round;
 		}
 	}
 	struct shown shown = {engine, collection};
-	if (engine->tenant.kind->show_names(engine->tenant.context, engine->proofs.round, show_name,
-					    &shown))
-		engine->proofs.round++; /* all have had their turn */
+	if (engine->tenant.kind->show_names(engine->tenant.context, engine->session.beat_round,
+					    show_name, &shown))
+		engine->session.beat_round++; /* all have had their turn */
 }
 
 void proofs_send_beat(struct engine *engine)

@@ -31,12 +31,6 @@ struct proof {
 	uint32_t version;
 };
 
-/* Of the engine. */
-struct proofs {
-	uint32_t round; /* of heartbeats: each brings along claims that had no turn in it */
-	size_t max;	/* see engine_set_proofs_max() */
-};
-
 /* As engine_prove(). */
 int proof_begin(struct owner *file, bool token, void *cookie, struct proof **ret_proof);
 

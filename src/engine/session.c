@@ -18,26 +18,25 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "engine/claim.h"
-#include "engine/conflict.h"
+#include "engine/books/claim.h"
+#include "engine/records/coverage.h"
 #include "engine/decide.h"
-#include "engine/decisions.h"
-#include "engine/delay.h"
-#include "engine/grace.h"
+#include "engine/books/decisions.h"
+#include "engine/books/delay.h"
 #include "engine/handoff.h"
-#include "engine/lock.h"
-#include "engine/moratorium.h"
-#include "engine/numbers.h"
-#include "engine/outbox.h"
+#include "engine/books/lock.h"
+#include "engine/books/moratorium.h"
+#include "engine/books/numbers.h"
+#include "engine/books/outbox.h"
 #include "engine/overseer.h"
 #include "engine/proof.h"
-#include "engine/queue.h"
-#include "engine/rival.h"
-#include "engine/save.h"
-#include "engine/state.h"
+#include "engine/books/queue.h"
+#include "engine/books/rival.h"
+#include "engine/books/save.h"
+#include "engine/books/state.h"
 #include "engine/steer.h"
-#include "engine/test.h"
-#include "engine/wish.h"
+#include "engine/records/test.h"
+#include "engine/books/wish.h"
 
 /* The store is nudged when nothing has come from it for a quarter of the timeout: early enough to
  * renew the lease on another way. That way may be no better, or the same once more: so after a
@@ -99,7 +98,7 @@ static void lose_session(struct lock *lock)
 	claim_free_places(&lock->queue.first);
 	claim_free_places(&lock->watched);
 	claim_free_places(&lock->overseers);
-	lock->known = false;
+	lock->listing.known = false;
 	DL_CONCAT(lock->unplaced, unplaced);
 	CLAIMS_FOREACH_SAFE (lock->unplaced, claim, next) {
 		claim->serial = ++lock->engine->issued.serials;
@@ -112,7 +111,7 @@ static void lose_session(struct lock *lock)
 		claim_disband(claim);
 	}
 	CLAIMS_FOREACH_SAFE (lost, claim, next) {
-		if (!claim_is_kept(claim) && !lock->engine->stopping)
+		if (!claim_is_kept(claim) && !lock->engine->grants.stopping)
 			log_lock_error(lock->path, "lock lost with the session by %s",
 				       wish_words(claim->wishes, words));
 		DL_DELETE(lost, &claim->place);
@@ -196,7 +195,7 @@ static void change_session(struct engine *engine, enum store_session session)
 	if (session == STORE_LOST)
 		lose_all(engine);
 	if (session == STORE_CONNECTED)
-		engine->barred = false;
+		engine->grants.barred = false;
 	HASH_ITER (hh, engine->locks, lock, next) {
 		if (session == STORE_CONNECTED) {
 			lock->doubts.unseen = lock->in_queue.own > 0;
@@ -225,7 +224,7 @@ void session_lose_all(struct engine *engine)
 
 void session_acknowledged(struct engine *engine, int64_t sent_ms)
 {
-	round_trip_note(&engine->round_trip, engine->now_ms, engine->now_ms - sent_ms);
+	round_trip_note(&engine->session.round_trip, engine->now_ms, engine->now_ms - sent_ms);
 }
 
 bool engine_doubt(struct engine *engine, int64_t now_ms)
@@ -239,7 +238,7 @@ bool engine_doubt(struct engine *engine, int64_t now_ms)
 
 bool session_lease_is_over(const struct engine *engine)
 {
-	return engine_holds(engine) && engine->now_ms >= engine_lease_end(engine);
+	return books_hold(engine) && engine->now_ms >= engine_lease_end(engine);
 }
 
 void session_fence(struct engine *engine)
@@ -268,7 +267,7 @@ static int64_t silent_since(const struct engine *engine)
 static int64_t patience_ms(const struct engine *engine)
 {
 	int64_t sixteenth_ms = engine->session.timeout_ms / HURRIED_NUDGES_IN_TIMEOUT;
-	int64_t answer_ms = round_trip_one_ms(&engine->round_trip);
+	int64_t answer_ms = round_trip_one_ms(&engine->session.round_trip);
 	return answer_ms > sixteenth_ms ? answer_ms : sixteenth_ms;
 }
 
@@ -284,7 +283,7 @@ static int64_t silent_too_long(const struct engine *engine)
 	int64_t soon_ms = since_ms + patience_ms(engine);
 	int64_t nudge_ms = since_ms + timeout_ms / NUDGES_IN_TIMEOUT;
 	if (engine->session.state == STORE_CONNECTED) {
-		if (!engine_holds(engine))
+		if (!books_hold(engine))
 			return nudge_ms;
 		int64_t urgent_ms = engine_lease_end(engine) - timeout_ms / RENEWALS_IN_TIMEOUT;
 		if (soon_ms < urgent_ms)
@@ -370,7 +369,7 @@ void session_beaten(struct engine *engine, int error, const char *missing)
 	/* What was shown together with that was not shown. Where rights are missing it would be the
 	 * same again, and the others would never have their turn. */
 	if (error != 0 && error != -EACCES)
-		engine->proofs.round++;
+		engine->session.beat_round++;
 	if (error == -ENOENT && !engine->tenant.kind->missed(engine->tenant.context, missing))
 		lock = lock_find(engine, missing);
 	if (lock != NULL) {
@@ -381,7 +380,7 @@ void session_beaten(struct engine *engine, int error, const char *missing)
 
 int64_t session_lease_deadline(const struct engine *engine)
 {
-	int64_t deadline_ms = engine_holds(engine) ? engine_lease_end(engine) : INT64_MAX;
+	int64_t deadline_ms = books_hold(engine) ? engine_lease_end(engine) : INT64_MAX;
 	int64_t beat_ms = INT64_MAX;
 	int64_t touch_ms = INT64_MAX;
 	if (engine->session.state == STORE_CONNECTED)
@@ -403,7 +402,7 @@ int64_t engine_held_lease(const struct engine *engine, int64_t *ret_timeout_ms)
 	bool told = engine->session.state == STORE_LOST && !engine->decisions.lost;
 
 	*ret_timeout_ms = engine->session.timeout_ms;
-	return engine_holds(engine) && !told ? engine_lease_end(engine) : INT64_MAX;
+	return books_hold(engine) && !told ? engine_lease_end(engine) : INT64_MAX;
 }
 
 struct engine_status engine_status(const struct engine *engine)

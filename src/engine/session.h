@@ -14,28 +14,6 @@ struct claim;
 struct engine;
 struct lock;
 
-/* Of a store that does not answer, or has no connection: session_mind_silence(). */
-struct silence {
-	int64_t nudged_ms; /* when it was nudged last; INT64_MIN: never */
-	bool hurried;	   /* it was connected then, and is not again */
-	int64_t nudge_ms;  /* when it will be, unless it answers; INT64_MAX: it will not */
-};
-
-/* Of the engine. */
-struct session {
-	enum store_session state;
-	int64_t timeout_ms;   /* 0: it cannot end unnoticed */
-	int64_t suspended_ms; /* since when it is; INT64_MIN: since engine_advance() */
-	uint64_t connections; /* to the store, so far */
-	uint64_t lost;	      /* so many sessions were, so far */
-	uint32_t doubts;      /* so far: see engine_doubt() */
-	int64_t doubt_ms;     /* the latest of them; INT64_MIN: there was none */
-	bool beat_wanted;     /* a heartbeat is due at once, to show what stands */
-	bool beat_under_way;  /* one is, */
-	int64_t beat_sent_ms; /* sent at this time */
-	struct silence silence;
-};
-
 /* Nothing is known of the store yet. */
 void session_begin_silence(struct engine *engine);
 

@@ -33,31 +33,32 @@
 
 #include <errno.h>
 
-#include "engine/claim.h"
-#include "engine/conflict.h"
-#include "engine/deadlock.h"
+#include "engine/books/claim.h"
+#include "engine/books/conflict.h"
+#include "engine/books/owner.h"
+#include "engine/records/deadlock.h"
 #include "engine/decide.h"
-#include "engine/decisions.h"
-#include "engine/delay.h"
-#include "engine/grace.h"
+#include "engine/books/decisions.h"
+#include "engine/books/delay.h"
+#include "engine/books/grace.h"
 #include "engine/handoff.h"
-#include "engine/lock.h"
-#include "engine/numbers.h"
-#include "engine/outbox.h"
+#include "engine/books/lock.h"
+#include "engine/books/numbers.h"
+#include "engine/books/outbox.h"
 #include "engine/overseer.h"
-#include "engine/precedence.h"
-#include "engine/queue.h"
-#include "engine/record.h"
-#include "engine/rival.h"
-#include "engine/save.h"
-#include "engine/seek.h"
-#include "engine/test.h"
+#include "engine/books/precedence.h"
+#include "engine/books/queue.h"
+#include "engine/records/record.h"
+#include "engine/books/rival.h"
+#include "engine/books/save.h"
+#include "engine/books/seek.h"
+#include "engine/records/test.h"
 
 /* Whether the owner has this one claim only, so that it tells itself from all others of the queue.
  */
 static bool is_only_claim(const struct claim *claim)
 {
-	const struct owner *owner = claim_side(claim);
+	const struct owner *owner = owner_side(claim);
 	if (owner == NULL)
 		return claim->wishes != NULL; /* it is waited for by nobody, or kept */
 	return owner->wishes->owner_next == NULL;
@@ -95,7 +96,7 @@ static struct place *find_blocker(const struct claim *claim)
 
 	for (front = in_front(&claim->place); front != NULL; front = in_front(front)) {
 		const struct claim *own = claim_of(front);
-		if (claims_conflict(front, &claim->place) && !queue_passes(claim, front)) {
+		if (conflict_between(front, &claim->place) && !queue_passes(claim, front)) {
 			if (claim->place.parts.anchored)
 				read_fronts(claim, front);
 			return front;
@@ -105,7 +106,7 @@ static struct place *find_blocker(const struct claim *claim)
 			return own->state == CLAIM_HELD ? NULL : front->blocker;
 	}
 	/* As queue_is_behind() has it: nobody behind has precedence, or is held by flock. */
-	if (lock->in_queue.anchored == 0 && lock->held_flocks == 0)
+	if (lock->in_queue.anchored == 0 && lock->in_queue.held_flocks == 0)
 		return NULL;
 	behind = claim->place.next;
 	while (behind != NULL && !queue_is_behind(claim, behind))
@@ -131,7 +132,7 @@ static bool may_be_kept(const struct rival *rival, const struct claim *claim)
 	    blocker->parts.id.session == 0 || (rival->known >= KNOWN && !blocker->says_keep))
 		return false;
 	for (front = in_front(blocker); front != NULL; front = in_front(front)) {
-		if (claims_conflict(front, &claim->place))
+		if (conflict_between(front, &claim->place))
 			return false;
 	}
 	return true;
@@ -210,7 +211,8 @@ static void say_waits(struct claim *claim, const struct place *blocker)
 static struct place *next_blocker(const struct claim *claim, const struct place *front)
 {
 	struct place *next = in_front(front);
-	while (next != NULL && (!claims_conflict(next, &claim->place) || queue_passes(claim, next)))
+	while (next != NULL &&
+	       (!conflict_between(next, &claim->place) || queue_passes(claim, next)))
 		next = in_front(next);
 	return next;
 }
@@ -329,7 +331,7 @@ static bool is_refused_by_number(struct claim *claim)
 		return false;
 	if (claim_first_asked(claim) == NULL)
 		claim_withdraw(claim);
-	else if (claim_is_of_holder(claim))
+	else if (owner_side_holds(claim))
 		decide_refuse(claim, -ENOLCK);
 	else if (!claim_requeue(claim))
 		lock_retry_in(claim->place.lock->engine, NUMBERS_LOOK_MS);
@@ -371,9 +373,9 @@ static void settle_barred(struct engine *engine)
 {
 	struct lock *lock;
 	struct claim *claim;
-	if (!engine->barred || !lock_may_grant(engine))
+	if (!engine->grants.barred || !lock_may_grant(engine))
 		return;
-	engine->barred = false;
+	engine->grants.barred = false;
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		CLAIMS_FOREACH (lock->queue.first, claim) {
 			if (claim->state == CLAIM_WAITING && claim->place.blocker == NULL)

@@ -5,7 +5,7 @@
 #ifndef DLOCKFS_ENGINE_SETTLE_H
 #define DLOCKFS_ENGINE_SETTLE_H
 
-#include "engine/state.h"
+#include "engine/books/state.h"
 
 /* The last thing in every entry to the engine: judges the claims whose blocker may be another one
  * now (engine->changed), one after the other, and tells who is concerned as soon as one is dealt

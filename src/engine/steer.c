@@ -36,19 +36,18 @@
 
 #include "base/log.h"
 #include "claim/data.h"
-#include "engine/claim.h"
-#include "engine/conflict.h"
+#include "engine/books/claim.h"
+#include "engine/books/owner.h"
 #include "engine/decide.h"
-#include "engine/decisions.h"
-#include "engine/delay.h"
-#include "engine/handoff.h"
-#include "engine/lock.h"
+#include "engine/books/decisions.h"
+#include "engine/books/delay.h"
+#include "engine/books/lock.h"
 #include "engine/merge.h"
 #include "engine/overseer.h"
 #include "engine/proof.h"
-#include "engine/queue.h"
-#include "engine/rival.h"
-#include "engine/save.h"
+#include "engine/books/queue.h"
+#include "engine/books/rival.h"
+#include "engine/books/save.h"
 
 /* So many watches a heartbeat sets up, which comes behind them. */
 enum { OVERSEEN_AT_A_TIME = 500 };
@@ -112,7 +111,7 @@ void steer_watch_ended(struct rival *overseer, int error)
 static void tell_revoked(const struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
-	const struct owner *owner = claim_owner(claim);
+	const struct owner *owner = owner_of(claim);
 	const struct records *records = owner->records;
 
 	if (records == NULL)
@@ -195,7 +194,7 @@ static void requeue(struct claim *claim)
 static void take_away(struct claim *claim, const char *who)
 {
 	struct lock *lock = claim->place.lock;
-	struct owner *owner = claim_owner(claim);
+	struct owner *owner = owner_of(claim);
 	bool held = claim->state == CLAIM_HELD;
 	bool flock = !claim->place.parts.record;
 
@@ -301,36 +300,6 @@ bool engine_claim_caller(const struct engine *engine, const char *path, const ch
 	if (claim != NULL)
 		*ret = wish_caller(claim->wishes);
 	return claim != NULL;
-}
-
-void engine_each_own(const struct engine *engine, const char *path,
-		     void (*visit)(void *context, const char *claim, bool held), void *context)
-{
-	const struct lock *lock = lock_find(engine, path);
-	const struct claim *claim;
-	char text[CLAIM_NAME_BYTES];
-
-	if (lock == NULL || lock->in_queue.own == 0)
-		return;
-	CLAIMS_FOREACH (lock->queue.first, claim) {
-		visit(context, place_name(&claim->place, text), claim->state == CLAIM_HELD);
-	}
-}
-
-void engine_each_user(const struct engine *engine, const char *path,
-		      void (*visit)(void *context, const char *claim, enum engine_use use,
-				    const char *text),
-		      void *context)
-{
-	const struct lock *lock = lock_find(engine, path);
-	const struct claim *claim;
-
-	if (lock == NULL || (lock->handoffs.waiting == NULL && lock->handoffs.held == NULL))
-		return;
-	CLAIMS_FOREACH (lock->queue.first, claim) {
-		if (claim->handoff != NULL)
-			handoff_each_user(claim, visit, context);
-	}
 }
 
 int steer_claim(struct engine *engine, const char *path, const char *name, enum engine_order order,

@@ -5,7 +5,8 @@
 #ifndef DLOCKFS_ENGINE_STEER_H
 #define DLOCKFS_ENGINE_STEER_H
 
-#include "engine/state.h"
+#include "engine/engine.h"
+#include "engine/books/state.h"
 
 /* Watches claims that are held, for what others write into their data. */
 void steer_oversee(struct engine *engine);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The engine's books as save.c has written them.
+ * The engine's books for another process: save.c writes them, and what follows reads them.
  *
  * Loop thread only.
  */
@@ -10,19 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/claim.h"
-#include "engine/conflict.h"
-#include "engine/coverage.h"
-#include "engine/lock.h"
-#include "engine/numbers.h"
-#include "engine/outbox.h"
-#include "engine/precedence.h"
-#include "engine/queue.h"
-#include "engine/record.h"
-#include "engine/save.h"
-#include "engine/wish.h"
+#include "engine/books/claim.h"
+#include "engine/books/owner.h"
+#include "engine/records/coverage.h"
+#include "engine/books/lock.h"
+#include "engine/books/numbers.h"
+#include "engine/books/outbox.h"
+#include "engine/books/queue.h"
+#include "engine/records/record.h"
+#include "engine/books/save.h"
+#include "engine/books/wish.h"
 
 /* Owners */
+
+void engine_save_owner(const struct owner *owner, FILE *out)
+{
+	state_unsigned(out, "owner", owner->number);
+}
 
 static void read_number(struct owner *owner, struct state_reader *in)
 {
@@ -101,7 +105,7 @@ static int restore_lock(struct restoring *restoring)
 
 	restoring->records = NULL;
 	restoring->handoff = NULL;
-	restoring->lock = engine_open_lock(engine, path, &policy);
+	restoring->lock = lock_open(engine, path, &policy);
 	if (restoring->lock == NULL)
 		return state_starve(restoring->in);
 	restoring->recipe = (enum claim_recipe)state_get_word(restoring->in, "recipe",
@@ -373,10 +377,10 @@ static void restore_held(struct restoring *restoring, struct claim *claim)
 	restoring->engine->count.holders++;
 	if (wish->kind == LOCK_KIND_RECORD)
 		return;
-	claim->place.lock->held_flocks++;
+	claim->place.lock->in_queue.held_flocks++;
 	if (wish->owner->records != NULL)
 		return;
-	if (claim_held_but(wish->owner, claim) != NULL)
+	if (owner_held_but(wish->owner, claim) != NULL)
 		state_refuse(restoring->in, "file", "one that holds nothing yet");
 }
 
@@ -522,4 +526,25 @@ int engine_restore(struct engine *engine, const struct engine_transfer *transfer
 	}
 	engine->issued.owner = restoring.owner_number;
 	return error;
+}
+
+void engine_save(struct engine *engine, const struct engine_transfer *transfer, FILE *out)
+{
+	engine->saving.transfer = transfer;
+	save_visit(engine, (struct state_visit){.out = out});
+}
+
+void engine_set_journal(struct engine *engine, struct state_journal *journal,
+			const struct engine_transfer *transfer, uint64_t place)
+{
+	engine->saving.journal = journal;
+	engine->saving.transfer = transfer;
+	engine->saving.place = place;
+	if (journal != NULL)
+		save_visit(engine, (struct state_visit){.journal = journal});
+}
+
+void engine_send(struct engine *engine)
+{
+	outbox_send(engine);
 }

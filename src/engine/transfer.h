@@ -23,32 +23,6 @@
 #include "journal/journal.h"
 #include "journal/text.h"
 
-/* What is known of owners and wishes outside: a number for each cookie, above 0, the same in both
- * processes. The context is the engine's. */
-struct engine_transfer {
-	uint64_t (*number_owner)(const void *owner_cookie);
-	uint64_t (*number_wish)(const void *cookie);
-
-	/* The details of a caller as keys of a line, and back. Reading notes what is wrong in the
-	 * reader. */
-	void (*save_details)(FILE *out, const void *details);
-	void (*restore_details)(struct state_reader *in, void *details);
-
-	struct lock_policy (*policy)(void *context, const char *path);
-
-	/* The owner of that number, restored by engine_restore_owner(); NULL: there is none. */
-	struct owner *(*find_owner)(void *context, uint64_t number);
-
-	/* Visits all owners of the engine. */
-	void (*each_owner)(void *context, void (*visit)(void *visitor, struct owner *owner),
-			   void *visitor);
-
-	/* Takes the wish of that number, and returns its cookie; NULL: there is
-	 * none that was asked for through the file, or it was taken. */
-	void *(*adopt_wish)(void *context, uint64_t number, const struct owner *file,
-			    struct wish *wish);
-};
-
 /* Writes what the owner is known by, as keys of a line. */
 void engine_save_owner(const struct owner *owner, FILE *out);
 

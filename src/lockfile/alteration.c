@@ -10,9 +10,9 @@
 
 #include "base/log.h"
 #include "claim/file_path.h"
-#include "engine/lock.h"
-#include "engine/outbox.h"
-#include "engine/save.h"
+#include "engine/books/lock.h"
+#include "engine/books/outbox.h"
+#include "engine/books/save.h"
 #include "engine/session.h"
 
 static bool makes(const struct alteration_step *step)

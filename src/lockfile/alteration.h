@@ -16,8 +16,8 @@
 #ifndef DLOCKFS_LOCKFILE_ALTERATION_H
 #define DLOCKFS_LOCKFILE_ALTERATION_H
 
-#include "engine/outbox.h"
-#include "engine/state.h"
+#include "engine/books/outbox.h"
+#include "engine/books/state.h"
 #include "journal/fields.h"
 #include "lockfile/lockfiles.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/lock.h"
+#include "engine/books/lock.h"
 #include "lockfile/alteration.h"
 
 static void require_file(bool condition, const char *path, const char *rule)
@@ -75,8 +75,8 @@ static void check_alteration(const struct alteration *alteration)
 	case ALTERATION_BARRED:
 		require_file(
 			alteration->former || idle ||
-				(alteration->error == 0 &&
-				 (lockfiles->engine->barred || !lock_may_grant(lockfiles->engine))),
+				(alteration->error == 0 && (lockfiles->engine->grants.barred ||
+							    !lock_may_grant(lockfiles->engine))),
 			path, "what is done is told as soon as it may be");
 		break;
 	}

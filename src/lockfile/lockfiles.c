@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/lock.h"
-#include "engine/outbox.h"
+#include "engine/books/lock.h"
+#include "engine/books/outbox.h"
 #include "engine/session.h"
 #include "engine/settle.h"
 #include "lockfile/alteration.h"

@@ -42,7 +42,7 @@
  *
  * All of it is bounded by the caller's limit, and is not interrupted by signals.
  *
- * They stand above the engine, as its tenant (engine/tenant.h says why).
+ * They stand above the engine, as its tenant (engine/books/tenant.h says why).
  *
  * Loop thread only.
  */

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "engine/decisions.h"
+#include "engine/books/decisions.h"
 #include "lockfile/alteration.h"
 
 static void tell_altered(void *context, void *cookie, int error)

@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "claim/file_path.h"
-#include "engine/outbox.h"
-#include "engine/save.h"
+#include "engine/books/outbox.h"
+#include "engine/books/save.h"
 #include "lockfile/alteration.h"
 
 static size_t line_bytes(const char *text)

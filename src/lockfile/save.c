@@ -63,21 +63,22 @@ static void save_alteration(const struct state_item *item, FILE *out)
 		save_step(&alteration->steps[i], out);
 }
 
-/* Items, behind the parts of engine/save.c. */
+/* Items, behind the parts of engine/books/save.c. */
 
 enum { PART_LOCKFILES = 7, PART_ALTERATIONS };
 
 static struct state_place lockfile_place_of(const struct state_item *item)
 {
 	const struct own *file = WHOLE(const struct own, item);
-	return (struct state_place){{file->lockfiles->engine->place, PART_LOCKFILES, file->serial}};
+	return (struct state_place){
+		{file->lockfiles->engine->saving.place, PART_LOCKFILES, file->serial}};
 }
 
 static struct state_place alteration_place_of(const struct state_item *item)
 {
 	const struct alteration *alteration = WHOLE(const struct alteration, item);
 	return (struct state_place){
-		{alteration->lockfiles->engine->place, PART_ALTERATIONS, alteration->serial},
+		{alteration->lockfiles->engine->saving.place, PART_ALTERATIONS, alteration->serial},
 	};
 }
 
@@ -86,14 +87,13 @@ static const struct state_kind alteration_kind = {alteration_place_of, save_alte
 
 void own_mark(struct own *file)
 {
-	if (file->lockfiles->engine->journal != NULL)
-		state_journal_mark(file->lockfiles->engine->journal, &file->item, &lockfile_kind);
+	state_journal_mark(file->lockfiles->engine->saving.journal, &file->item, &lockfile_kind);
 }
 
 void alteration_mark(struct alteration *alteration)
 {
-	if (alteration->lockfiles->engine->journal != NULL && alteration->count > 0)
-		state_journal_mark(alteration->lockfiles->engine->journal, &alteration->item,
+	if (alteration->count > 0)
+		state_journal_mark(alteration->lockfiles->engine->saving.journal, &alteration->item,
 				   &alteration_kind);
 }
 

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "engine/lock.h"
+#include "engine/books/lock.h"
 #include "lockfile/alteration.h"
 
 /* It can be asked for again in another session: nothing that is there may be lost by it. */

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/lock.h"
+#include "engine/books/lock.h"
 #include "lockfile/alteration.h"
 
 /* How old a file has to be. */

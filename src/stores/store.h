@@ -55,7 +55,7 @@ enum store_session {
 		       made, and STORE_CONNECTED follows */
 };
 
-/* Why others may hold what the store does not show (engine/moratorium.h). */
+/* Why others may hold what the store does not show (engine/books/moratorium.h). */
 enum store_moratorium {
 	STORE_NEW_ROOT, /* the root is new, or was made anew: nobody knows what stood there */
 	STORE_SET_BACK, /* the service has gone back to an earlier state than this host has seen */
@@ -274,7 +274,7 @@ struct store_space {
 struct store; /* every store's own struct begins with `const struct store_ops *ops` */
 
 /* The proof that whoever has lost what goes by a call was told before it: only the engine can give
- * it, once the events that tell of losses have returned (engine/decisions.h). So nothing of a
+ * it, once the events that tell of losses have returned (engine/books/decisions.h). So nothing of a
  * session that somebody holds by can go before. It is good for the one call.
  *
  * remove() takes none, and so takes no claim of this session away. Nor does alter(): a file is no
@@ -455,9 +455,9 @@ struct store_ops {
 	bool has_statistics;
 
 	/* The orders of a lock's claims run out: from order_late on new claims are held back until
-	 * the queue is empty and its orders start anew (engine/numbers.c); from order_unsure on
-	 * several claims may have the same one, and nothing is granted by it. INT64_MAX: they never
-	 * do. */
+	 * the queue is empty and its orders start anew (engine/books/numbers.c); from order_unsure
+	 * on several claims may have the same one, and nothing is granted by it. INT64_MAX: they
+	 * never do. */
 	int64_t order_late, order_unsure;
 
 	/* The version of the data of a claim that was never changed since it was placed. Of claims

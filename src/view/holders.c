@@ -44,7 +44,8 @@ static bool are_one(const struct view_claim *a, const struct view_claim *b)
 	return id_a->owner == id_b->owner && id_a->owner != CLAIM_OWNER_NONE;
 }
 
-/* Whether the claim may go before an earlier one, if that waits; as in engine/precedence.c. */
+/* Whether the claim may go before an earlier one, if that waits; as in engine/books/precedence.c.
+ */
 static bool has_precedence(const struct view_claim *view, const struct view_claim *front)
 {
 	if (!view->parts.anchored || front->orphan || front->parts.id.session == 0 ||

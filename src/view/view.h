@@ -37,7 +37,7 @@
  *   state        follows from the queue: a claim waits if an earlier one of another owner
  *                conflicts with it, or if its data says so. It may be a moment old. kept: nobody
  *                uses the claim. lost: the claim has gone, and its holder had not released it;
- *                where lock_delay is set, it blocks others for that time (engine/delay.h)
+ *                where lock_delay is set, it blocks others for that time (engine/books/delay.h)
  *   maybe_kept   yes: this claim of another host may be kept unused
  *   maybe_former yes: this claim may pass from one caller of its host to the next: its data is of
  *                a caller that has used it, and may not use it any more

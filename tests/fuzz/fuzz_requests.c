@@ -18,7 +18,7 @@
 
 #include "base/log.h"
 #include "dlockfs.h"
-#include "engine/state.h"
+#include "engine/books/state.h"
 #include "files/filesystem.h"
 #include "files/handle.h"
 #include "files/inode.h"
@@ -831,7 +831,7 @@ static size_t count_ranges(const struct world *world)
 	size_t count = 0;
 
 	for (lock = world->engine->locks; lock; lock = lock->hh.next)
-		count += lock->ranges;
+		count += lock->in_queue.held_ranges;
 	return count;
 }
 

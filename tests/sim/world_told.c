@@ -2,10 +2,11 @@
  *
  * Ends of claims that nobody announced, where the service tells of such: somebody has taken a claim
  * away, or has ended its lease, as who led etcd before may do. Whoever waits right behind gives the
- * holder time to hear of it (engine/moratorium.h). What that does not cover is left out: both hosts
- * watch the claim by then, and nothing is wrong with them. That is so once nobody has done anything
- * for a while: in some worlds there is such a lull, then the end of a claim, and another lull. By
- * numbers of their own, so that other worlds are as they would be without. Single-threaded.
+ * holder time to hear of it (engine/books/moratorium.h). What that does not cover is left out: both
+ * hosts watch the claim by then, and nothing is wrong with them. That is so once nobody has done
+ * anything for a while: in some worlds there is such a lull, then the end of a claim, and another
+ * lull. By numbers of their own, so that other worlds are as they would be without.
+ * Single-threaded.
  */
 #include "world.h"
 

@@ -379,7 +379,8 @@ static bool traces_file_anew(const struct call *call, struct user *file)
 }
 
 /* Whether the call waits for a holder, too, who waits for the call, but as no engine sees it. Then
- * others are not made to let the call pass, which would be of no use (engine/deadlock.c). */
+ * others are not made to let the call pass, which would be of no use (engine/records/deadlock.c).
+ */
 static bool is_held_up(const struct call *call, enum scope scope)
 {
 	struct world *world = call->user->host->world;

@@ -82,7 +82,7 @@
  * or between that and the write, is not taken back). A leader whose clock counts time that has not
  * passed, more than the T/40. A lease that is revoked by hand. In all of these cases the keys of
  * the lease go in an order that tells others that nobody has withdrawn them (watch.c), and hosts
- * that wait in a queue give this host time to hear of it (engine/moratorium.h).
+ * that wait in a queue give this host time to hear of it (engine/books/moratorium.h).
  *
  * Pure: times are milliseconds of a clock that nobody sets and that counts while the host sleeps.
  */

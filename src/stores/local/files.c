@@ -38,25 +38,20 @@ static void set_text(struct file *file, char *text)
 	file->changed_ms = clock_wall_ms();
 }
 
-/* Watches that cannot go on, as there is no memory, end without a result. */
-static void end_watch(struct answer *watch, int error)
-{
-	watch_stop(watch);
-	watch->error = error;
-	answer_queue(watch);
-}
-
-/* The text is another one. */
+/* The text is another one. Watches that cannot go on, as there is no memory, end without a result.
+ */
 static void tell_watches(struct file *file)
 {
 	struct answer *watch, *next, *read;
 
 	DL_FOREACH_SAFE (file->watches, watch, next) {
 		read = answer_create_read(watch, file->text, file->version);
-		if (read != NULL)
-			answer_queue(read);
-		else
-			end_watch(watch, -ECONNRESET);
+		if (read == NULL) {
+			answer_leave(watch);
+			watch->error = -ECONNRESET;
+			read = watch;
+		}
+		answer_queue(read);
 	}
 }
 
@@ -69,7 +64,7 @@ void files_watch(struct answer *watch, const char *path)
 
 	if (read != NULL) {
 		answer_queue(read);
-		watch_start_file(watch, file);
+		answer_wait(watch, &file->watches);
 	} else {
 		watch->error = plain == NULL || file != NULL ? -ECONNRESET : 0;
 		answer_queue(watch);
@@ -77,17 +72,22 @@ void files_watch(struct answer *watch, const char *path)
 	free(plain);
 }
 
+/* Takes the text. */
+static void replace(struct file *file, char *text)
+{
+	set_text(file, text);
+	file->version++;
+	file_mark(file);
+	tell_watches(file);
+}
+
 int file_replace(struct file *file, const char *text)
 {
 	char *copy = strdup(text);
 
-	if (copy == NULL)
-		return -ENOMEM;
-	set_text(file, copy);
-	file->version++;
-	file_mark(file);
-	tell_watches(file);
-	return 0;
+	if (copy != NULL)
+		replace(file, copy);
+	return copy != NULL ? 0 : -ENOMEM;
 }
 
 /* It is of that session, and new. Takes the text. */
@@ -128,8 +128,7 @@ static void file_remove(struct file *file)
 {
 	struct local_service *service = file->store->service;
 
-	while (file->watches != NULL)
-		end_watch(file->watches, 0);
+	answer_give_all(&file->watches, 0);
 	HASH_DEL(service->files, file);
 	DL_DELETE2(file->store->files, file, store_prev, store_next);
 	service_unmark(service, &file->item);
@@ -210,16 +209,12 @@ static int copy_names(struct answer *answer, const char *directory)
 int local_files(struct store *base, struct store_files *files, const char *directory)
 {
 	struct answer *answer = answer_ask(base, ANSWER_FILES, files);
-	char *plain;
+	char *plain = file_path_plain(directory);
 
-	if (answer == NULL)
-		return -ENOMEM;
-	if (answer->error != 0)
-		return 0;
-	plain = file_path_plain(directory);
-	answer->error = plain != NULL ? copy_names(answer, plain) : -ENOMEM;
+	if (answer != NULL && answer->error == 0)
+		answer->error = plain != NULL ? copy_names(answer, plain) : -ENOMEM;
 	free(plain);
-	return 0;
+	return answer != NULL ? 0 : -ENOMEM;
 }
 
 /* Alterations: first each step is looked at, and what it needs is made; then nothing can fail. */
@@ -304,10 +299,7 @@ static void carry_out(struct local_store *store, struct change *change)
 		DL_DELETE2(file->store->files, file, store_prev, store_next);
 		begin(file, store, change->text);
 	} else {
-		set_text(file, change->text);
-		file->version++;
-		file_mark(file);
-		tell_watches(file);
+		replace(file, change->text);
 	}
 	change->text = NULL;
 }
@@ -338,11 +330,9 @@ int local_alter(struct store *base, struct store_change *change, const struct st
 {
 	struct answer *answer = answer_ask(base, ANSWER_CHANGED, change);
 
-	if (answer == NULL)
-		return -ENOMEM;
-	if (answer->error == 0)
-		answer->error = alter((struct local_store *)base, steps, count);
-	return 0;
+	if (answer != NULL && answer->error == 0)
+		answer->error = alter(answer->store, steps, count);
+	return answer != NULL ? 0 : -ENOMEM;
 }
 
 void local_service_each_file(const struct local_service *service,

@@ -29,47 +29,38 @@ static int copy_names(const struct queue *queue, struct answer *answer)
 	return 0;
 }
 
-int local_look(struct store *base, struct store_look *look, const char *path)
+static int look(struct answer *answer, const char *path)
 {
-	struct answer *answer = answer_ask(base, ANSWER_LOOKED, look);
-	const struct queue *queue;
+	const struct queue *queue = queue_find(answer->store->service, path);
+	int error;
 
-	if (answer == NULL)
-		return -ENOMEM;
-	if (answer->error != 0)
-		return 0;
-	queue = queue_find(answer->store->service, path);
-	if (queue == NULL) {
-		answer->error = -ENOENT;
-		return 0;
-	}
-	answer->error = copy_names(queue, answer);
+	if (queue == NULL)
+		return -ENOENT;
+	error = copy_names(queue, answer);
 	answer->snapshot = snapshot_create(queue);
-	if (!queue_is_empty(queue) && answer->snapshot == NULL)
-		answer->error = -ENOMEM;
-	return 0;
+	return !queue_is_empty(queue) && answer->snapshot == NULL ? -ENOMEM : error;
 }
 
-int local_read(struct store *base, struct store_read *read, const char *path, const char *name)
+int local_look(struct store *base, struct store_look *asker, const char *path)
 {
-	const struct local_service *service = ((struct local_store *)base)->service;
-	struct answer *answer = answer_ask(base, ANSWER_CLAIM, read);
-	char claim[CLAIM_NAME_BYTES];
-	const struct node *node;
+	struct answer *answer = answer_ask(base, ANSWER_LOOKED, asker);
 
-	if (answer == NULL)
-		return -ENOMEM;
-	if (answer->error != 0)
-		return 0;
-	if (name == NULL) {
-		files_read(answer, path);
-		return 0;
-	}
-	node = claim_marker_parse(name, claim) ? node_find_orphan(service, path, claim)
-					       : node_find(service, path, name);
+	if (answer != NULL && answer->error == 0)
+		answer->error = look(answer, path);
+	return answer != NULL ? 0 : -ENOMEM;
+}
+
+static void read_claim(struct answer *answer, const char *path, const char *name)
+{
+	const struct local_service *service = answer->store->service;
+	char claim[CLAIM_NAME_BYTES];
+	const struct node *node = claim_marker_parse(name, claim)
+					  ? node_find_orphan(service, path, claim)
+					  : node_find(service, path, name);
+
 	if (node == NULL) {
 		answer->error = -ENOENT;
-		return 0;
+		return;
 	}
 	answer_show(answer, node->text,
 		    &(struct store_claim){
@@ -77,7 +68,17 @@ int local_read(struct store *base, struct store_read *read, const char *path, co
 			    .session = node->store != NULL ? node->store->session : 0,
 			    .version = node->version,
 		    });
-	return 0;
+}
+
+int local_read(struct store *base, struct store_read *asker, const char *path, const char *name)
+{
+	struct answer *answer = answer_ask(base, ANSWER_CLAIM, asker);
+
+	if (answer != NULL && answer->error == 0 && name != NULL)
+		read_claim(answer, path, name);
+	else if (answer != NULL && answer->error == 0)
+		files_read(answer, path);
+	return answer != NULL ? 0 : -ENOMEM;
 }
 
 int local_write(struct store *base, struct store_change *change, const char *path, const char *name,
@@ -86,10 +87,8 @@ int local_write(struct store *base, struct store_change *change, const char *pat
 	struct answer *answer = answer_ask(base, ANSWER_CHANGED, change);
 	struct node *node;
 
-	if (answer == NULL)
-		return -ENOMEM;
-	if (answer->error != 0)
-		return 0;
+	if (answer == NULL || answer->error != 0)
+		return answer != NULL ? 0 : -ENOMEM;
 	node = node_find(answer->store->service, path, name);
 	if (node == NULL)
 		answer->error = -ENOENT;
@@ -109,19 +108,13 @@ int local_remove(struct store *base, struct store_change *change, const char *pa
 	if (session == ((const struct local_store *)base)->session)
 		return -EPERM;
 	answer = answer_ask(base, ANSWER_CHANGED, change);
-	if (answer == NULL)
-		return -ENOMEM;
-	if (answer->error != 0)
-		return 0;
+	if (answer == NULL || answer->error != 0)
+		return answer != NULL ? 0 : -ENOMEM;
 	node = node_find(answer->store->service, path, name);
-	if (node == NULL) {
-		answer->error = -ENOENT;
-	} else {
-		struct queue *queue = node->queue;
-
+	if (node != NULL)
 		node_remove(node, false);
-		queue_remove_if_empty(queue);
-	}
+	else
+		answer->error = -ENOENT;
 	return 0;
 }
 

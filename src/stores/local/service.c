@@ -231,48 +231,28 @@ struct answer *answer_create_read(const struct answer *watch, const char *text, 
 	return answer;
 }
 
-void watch_start(struct answer *watch, struct node *node)
+void answer_wait(struct answer *answer, struct answer **list)
 {
-	watch->watched = node;
-	DL_APPEND(node->watches, watch);
-	DL_APPEND2(watch->store->watches, watch, waiting_prev, waiting_next);
+	answer->waits = list;
+	DL_APPEND(*list, answer);
+	DL_APPEND2(answer->store->watches, answer, waiting_prev, waiting_next);
 }
 
-void watch_start_file(struct answer *watch, struct file *file)
+void answer_leave(struct answer *answer)
 {
-	watch->watched_file = file;
-	DL_APPEND(file->watches, watch);
-	DL_APPEND2(watch->store->watches, watch, waiting_prev, waiting_next);
+	DL_DELETE(*answer->waits, answer);
+	DL_DELETE2(answer->store->watches, answer, waiting_prev, waiting_next);
+	answer->waits = NULL;
 }
 
-void attention_start(struct answer *attention, struct queue *queue)
+void answer_give_all(struct answer **list, int error)
 {
-	attention->attended = queue;
-	DL_APPEND(queue->attentions, attention);
-	DL_APPEND2(attention->store->watches, attention, waiting_prev, waiting_next);
-}
+	while (*list != NULL) {
+		struct answer *answer = *list;
 
-void watch_stop(struct answer *watch)
-{
-	if (watch->attended != NULL)
-		DL_DELETE(watch->attended->attentions, watch);
-	else if (watch->watched_file != NULL)
-		DL_DELETE(watch->watched_file->watches, watch);
-	else
-		DL_DELETE(watch->watched->watches, watch);
-	DL_DELETE2(watch->store->watches, watch, waiting_prev, waiting_next);
-	watch->watched = NULL;
-	watch->watched_file = NULL;
-	watch->attended = NULL;
-}
-
-static void tell_attentions(struct queue *queue)
-{
-	while (queue->attentions != NULL) {
-		struct answer *attention = queue->attentions;
-
-		watch_stop(attention);
-		answer_queue(attention);
+		answer_leave(answer);
+		answer->error = error;
+		answer_queue(answer);
 	}
 }
 
@@ -355,29 +335,26 @@ static void node_free(struct node *node)
 
 void node_remove_orphan(struct node *node)
 {
-	tell_attentions(node->queue);
-	queue_take_out(node->queue, node);
-	if (queue_is_empty(node->queue))
-		queue_mark(node->queue);
+	struct queue *queue = node->queue;
+
+	answer_give_all(&queue->attentions, 0);
+	queue_take_out(queue, node);
 	node_free(node);
+	if (queue_is_empty(queue))
+		queue_mark(queue);
+	queue_remove_if_empty(queue);
 }
 
 void node_remove(struct node *node, bool withdrawn)
 {
-	while (node->watches != NULL) {
-		struct answer *watch = node->watches;
-
-		watch_stop(watch);
-		watch->error = withdrawn ? 0 : -EOWNERDEAD;
-		answer_queue(watch);
-	}
+	answer_give_all(&node->watches, withdrawn ? 0 : -EOWNERDEAD);
 	DL_DELETE2(node->store->nodes, node, store_prev, store_next);
 	node->store = NULL;
 	if (!node->marked) {
 		node_remove_orphan(node);
 		return;
 	}
-	tell_attentions(node->queue);
+	answer_give_all(&node->queue->attentions, 0);
 	node_mark(node);
 }
 
@@ -398,12 +375,8 @@ void local_service_destroy(struct local_service *service)
 
 	if (service == NULL)
 		return;
-	while ((orphan = find_last(service)) != NULL) {
-		struct queue *queue = orphan->queue;
-
+	while ((orphan = find_last(service)) != NULL)
 		node_remove_orphan(orphan);
-		queue_remove_if_empty(queue);
-	}
 	service_unmark(service, &service->item);
 	free(service);
 }
@@ -504,7 +477,7 @@ struct node *node_restore(struct local_store *store, struct queue *queue, const 
 	queue_put_in(queue, node);
 	DL_APPEND2(store->nodes, node, store_prev, store_next);
 	node_mark(node);
-	tell_attentions(queue);
+	answer_give_all(&queue->attentions, 0);
 	return node;
 }
 

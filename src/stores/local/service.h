@@ -63,11 +63,9 @@ struct answer {
 	char **names;		  /* LOOKED, FILES */
 	size_t names_count;
 	int64_t stamp;		    /* PROVED */
-	struct answer *prev, *next; /* in local_store.answers, or while it waits in node.watches,
-				       file.watches or queue.attentions */
-	struct node *watched;	    /* the claim that a watch waits for, or NULL */
-	struct file *watched_file;  /* or the file */
-	struct queue *attended;	    /* the queue that an attention waits for, or NULL */
+	struct answer *prev, *next; /* in local_store.answers, or in `waits` */
+	struct answer **waits;	    /* where it waits: node.watches, file.watches, or
+				       queue.attentions; NULL: it does not */
 	struct answer *waiting_prev, *waiting_next; /* in local_store.watches */
 };
 
@@ -194,10 +192,10 @@ struct node *node_find_orphan(const struct local_service *service, const char *p
 int node_amend(struct node *node, const char *text);
 
 /* Ends the claim, and reports that to its watches, and to those who attend to the queue. A claim
- * with a marker stays in the queue as an orphan. The queue stays, even if empty. */
+ * with a marker stays in the queue as an orphan. A queue without claims goes. */
 void node_remove(struct node *node, bool withdrawn);
 
-/* Takes the orphan out of its queue, which stays. */
+/* Takes the orphan out of its queue; likewise. */
 void node_remove_orphan(struct node *node);
 
 /* The queue as it is. Returns NULL when out of memory, or if it is NULL or has no claims. */
@@ -212,7 +210,7 @@ void answer_free(struct answer *answer);
 bool answer_is_for_outside(const struct answer *answer);
 
 /* An answer to a question, which is in the session's list already; NULL: out of memory. Its error
- * is set if there is no session. */
+ * is set if there is no session: then nothing is to be done. */
 struct answer *answer_ask(struct store *base, enum answer_kind kind, void *asker);
 
 /* The answer shows a claim, but for its data, which are the text. */
@@ -221,12 +219,13 @@ void answer_show(struct answer *answer, const char *text, const struct store_cla
 /* The answer by which a watch reports its claim's data. Returns NULL when out of memory. */
 struct answer *answer_create_read(const struct answer *watch, const char *text, uint32_t version);
 
-/* Puts a watch into the list of the claim or the file, or an attention into that of a queue that
- * has claims; takes any of them out. */
-void watch_start(struct answer *watch, struct node *node);
-void watch_start_file(struct answer *watch, struct file *file);
-void attention_start(struct answer *attention, struct queue *queue);
-void watch_stop(struct answer *watch);
+/* Puts an answer into a list where it waits: watches of a claim or of a file, or attentions of a
+ * queue that has claims; and takes it out. */
+void answer_wait(struct answer *answer, struct answer **list);
+void answer_leave(struct answer *answer);
+
+/* All that waits in the list is answered. */
+void answer_give_all(struct answer **list, int error);
 
 /* files.c */
 

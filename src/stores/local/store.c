@@ -26,15 +26,11 @@ static void session_end(struct local_store *store)
 
 	while (store->watches != NULL) {
 		answer = store->watches;
-		watch_stop(answer);
+		answer_leave(answer);
 		answer_free(answer);
 	}
-	while (store->nodes != NULL) {
-		struct queue *queue = store->nodes->queue;
-
+	while (store->nodes != NULL)
 		node_remove(store->nodes, false);
-		queue_remove_if_empty(queue);
-	}
 	files_end(store);
 	DL_FOREACH_SAFE (store->answers, answer, next) {
 		if (answer_is_for_outside(answer)) {
@@ -88,7 +84,7 @@ static void attend_to(struct local_store *store, void *tag, struct queue *queue)
 	if (attention == NULL)
 		return;
 	if (queue != NULL && !queue_is_empty(queue))
-		attention_start(attention, queue);
+		answer_wait(attention, &queue->attentions);
 	else
 		answer_queue(attention);
 }
@@ -163,7 +159,7 @@ static void on_watch(struct store *base, void *tag, const char *path, const char
 		return;
 	}
 	answer_queue(read);
-	watch_start(answer, node);
+	answer_wait(answer, &node->watches);
 }
 
 static bool is_of_version(const struct node *node, uint32_t version)
@@ -214,19 +210,12 @@ static void on_withdraw(struct store *base, const struct store_told *told, void 
 		return;
 	node = node_find(store->service, path, name);
 	if (node != NULL) {
-		struct queue *queue = node->queue;
-
 		node->marked = node->marked && !marker;
 		node_remove(node, node->store == store);
-		queue_remove_if_empty(queue);
 	}
 	node = marker ? node_find_orphan(store->service, path, name) : NULL;
-	if (node != NULL) {
-		struct queue *queue = node->queue;
-
+	if (node != NULL)
 		node_remove_orphan(node);
-		queue_remove_if_empty(queue);
-	}
 	answer_queue(answer);
 }
 

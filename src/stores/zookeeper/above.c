@@ -88,17 +88,10 @@ static void conclude_look(struct operation *operation)
 static void look(struct store_zookeeper *store, struct above *above)
 {
 	struct operation *operation =
-		operation_new(store, STORE_LOOK, NULL, conclude_look, NULL, NULL);
-	char *path = strdup(above->path);
+		operation_new_at(store, STORE_LOOK, NULL, conclude_look, above->path);
 
-	if (!operation || !path) {
-		free(path);
-		if (operation)
-			operation_free(operation);
+	if (!operation)
 		return;
-	}
-	free(operation->path);
-	operation->path = path;
 	above->generation = store->generation;
 	above->looking = true;
 	above->looked_us = histogram_now_us();

@@ -26,7 +26,7 @@ static void tell_session(struct store_zookeeper *store, enum store_session sessi
 void zookeeper_end_session(struct store_zookeeper *store, struct zookeeper_session *session)
 {
 	session->over = true;
-	zookeeper_connector_renew(store->connector, session, store->holders_told,
+	zookeeper_connector_renew(store->connector, session, store->giving_up.told,
 				  store->trouble == store->refusal ||
 						  store->trouble == zookeeper_unknown_names
 					  ? REFUSED_MS
@@ -49,7 +49,7 @@ static void move_session(struct store_zookeeper *store)
 	store->handle = NULL;
 	store->resuming = true;
 	/* The watch belonged to the former handle. */
-	store->root_prepared = store->tokens_known = false;
+	store->root_state.prepared = store->root_state.tokens_known = false;
 	zookeeper_connector_move(store->connector, session, &store->id);
 }
 
@@ -90,32 +90,33 @@ static struct zookeeper_session *give_up(struct store_zookeeper *store)
 	HASH_CLEAR(hh, store->attentions);
 	if (session)
 		session->over = true;
-	store->abandoned |= store->resuming && !store->session;
+	store->giving_up.abandoned |= store->resuming && !store->session;
 	store->resuming = false;
 	store->id = (clientid_t){0};
 	store->session = NULL;
 	store->handle = NULL;
 	store->told = STORE_LOST;
-	store->holders_told = NULL;
+	store->giving_up.told = NULL;
 	/* Of the next session. */
 	lease_begin(&store->lease, store->lease.timeout_ms, clock_now_ms());
-	store->names_known = false;
-	store->barred = ZOK;
-	store->prepares_root = store->root_prepared = store->tokens_known = false;
-	store->root_changed = store->root_wanted = false;
+	store->root_state = (struct root_state){
+		.is_new = store->root_state.is_new,
+		.tokens_error = store->root_state.tokens_error,
+		.told_exposed = store->root_state.told_exposed,
+	};
 	return session;
 }
 
 void zookeeper_renew(struct store *base, const struct store_told *told)
 {
 	struct store_zookeeper *store = (struct store_zookeeper *)base;
-	struct zookeeper_session *session = store->given_up;
+	struct zookeeper_session *session = store->giving_up.session;
 
 	assert(told);
-	store->given_up = NULL;
+	store->giving_up.session = NULL;
 	if (store->told != STORE_LOST)
 		session = give_up(store);
-	store->holders_told = told;
+	store->giving_up.told = told;
 	if (session)
 		zookeeper_end_session(store, session);
 }
@@ -123,14 +124,14 @@ void zookeeper_renew(struct store *base, const struct store_told *told)
 void zookeeper_lose_session(struct store_zookeeper *store)
 {
 	bool told = store->told == STORE_LOST;
-	const struct store_told *holders_told = store->holders_told;
+	const struct store_told *holders_told = store->giving_up.told;
 	struct zookeeper_session *session = give_up(store);
 
 	/* A session of which nothing was told: nobody holds anything in it. */
 	if (told)
-		store->holders_told = holders_told;
+		store->giving_up.told = holders_told;
 	if (!told) {
-		store->given_up = session;
+		store->giving_up.session = session;
 		tell_session(store, STORE_LOST);
 	} else if (session) {
 		zookeeper_end_session(store, session);

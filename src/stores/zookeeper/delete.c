@@ -30,10 +30,6 @@ static void on_marker_deleted(int code, const void *data)
 	operation_answered(operation);
 }
 
-static void on_parent_deleted(int code, const void *data)
-{
-}
-
 static void delete_claim(struct operation *operation)
 {
 	operation_made(operation,
@@ -140,7 +136,7 @@ static void conclude_withdraw(struct operation *operation)
 	if (!error && operation_wears_out_counter(operation->order)) {
 		/* Fails, harmlessly, as long as there are other claims. */
 		*operation_cut(operation->path, 1) = '\0';
-		zoo_adelete(store->handle, operation->path, -1, on_parent_deleted, NULL);
+		zoo_adelete(store->handle, operation->path, -1, operation_on_ignored, NULL);
 	}
 	operation_note_end(operation, error);
 	store->events->on_withdrawn(store->context, operation->tag, error);

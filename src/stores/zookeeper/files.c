@@ -62,7 +62,8 @@ struct alteration {
 	size_t checks; /* how many of them are STEP_CHECK */
 	bool looks;    /* the owners are asked for, and nothing else yet */
 	unsigned rounds;
-	struct step *deep; /* whose directory is missing, or NULL */
+	struct step *deep;   /* whose directory is missing, or NULL */
+	struct levels above; /* that directory, and all above it */
 	int ops_count;
 	zoo_op_t ops[2 * STORE_STEPS_MAX];
 	zoo_op_result_t results[2 * STORE_STEPS_MAX];
@@ -131,7 +132,7 @@ static void add_step(struct operation *operation, struct step *step)
 	case STEP_MAKE:
 	case STEP_TAKE:
 		zoo_create_op_init(add_op(alteration), step->znode, step->text, bytes,
-				   &operation->store->acl, ZOO_EPHEMERAL, NULL, 0);
+				   &operation->store->rights.acl, ZOO_EPHEMERAL, NULL, 0);
 		break;
 	case STEP_REPLACE:
 		zoo_set_op_init(add_op(alteration), step->znode, step->text, bytes, step->version,
@@ -163,20 +164,19 @@ static void ask_owners(struct operation *operation)
 static void send_alter(struct operation *operation)
 {
 	struct alteration *alteration = alteration_of(operation);
-	unsigned levels = 0;
+	struct levels *above = &alteration->above;
 
 	operation->code = ZOK;
-	operation->container_code = ZOK;
+	above->code = ZOK;
 	if (alteration->looks) {
 		operation->waited = (int)alteration->checks;
 		ask_owners(operation);
 		return;
 	}
+	above->count = alteration->deep ? zookeeper_levels_above(alteration->deep->znode) : 0;
+	operation->waited = (int)above->count + 1 + (int)alteration->checks;
 	if (alteration->deep)
-		levels = zookeeper_levels_above(alteration->deep->znode);
-	operation->waited = (int)levels + 1 + (int)alteration->checks;
-	if (alteration->deep)
-		zookeeper_create_above(operation, alteration->deep->znode, levels);
+		zookeeper_create_above(above, alteration->deep->znode);
 	alteration->ops_count = 0;
 	memset(alteration->results, 0, sizeof(alteration->results));
 	for (size_t i = 0; i < alteration->count; i++)
@@ -249,8 +249,10 @@ static bool judge_looks(struct operation *operation)
  * exists can be refused, too: that counts only here. */
 static bool is_without_directory(const struct operation *operation, const struct step *step)
 {
-	return operation->code == ZNONODE && operation->container_code != ZOK &&
-	       alteration_of(operation)->deep == step;
+	const struct alteration *alteration = alteration_of(operation);
+
+	return operation->code == ZNONODE && alteration->above.code != ZOK &&
+	       alteration->deep == step;
 }
 
 /* What the failed transaction shows to be different from what was thought. */
@@ -353,7 +355,7 @@ static int alter_error(struct operation *operation)
 	if (failed)
 		name_failed(operation, failed);
 	if (failed && is_without_directory(operation, failed))
-		operation->code = operation->container_code;
+		operation->code = alteration->above.code;
 	if (failed)
 		return step_error(operation, failed);
 	if (operation->code == ZOK)
@@ -418,6 +420,7 @@ int zookeeper_alter(struct store *base, struct store_change *change, const struc
 		operation_free(operation);
 		return -ENOMEM;
 	}
+	alteration->above.operation = operation;
 	alteration->looks = alteration->checks > 0 && alteration->checks < alteration->count;
 	operation_start(operation, send_alter);
 	return 0;

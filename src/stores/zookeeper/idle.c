@@ -119,9 +119,10 @@ static bool is_of_file(const char *path, size_t bytes)
 	return bytes >= strlen(end) && memcmp(path + bytes - strlen(end), end, strlen(end)) == 0;
 }
 
-void zookeeper_idle_note(struct operation *operation, unsigned depth, unsigned root)
+void zookeeper_idle_note(const struct levels *levels, unsigned depth, unsigned root)
 {
-	unsigned made = atomic_load(&operation->made);
+	struct operation *operation = levels->operation;
+	unsigned made = atomic_load(&levels->made);
 
 	for (unsigned level = 1; depth - level > root; level++) {
 		size_t bytes = (size_t)(operation_cut(operation->path, level) - operation->path);
@@ -201,17 +202,10 @@ static bool remove_first(struct store_zookeeper *store)
 {
 	struct idle *idle = store->idle.due;
 	struct operation *operation =
-		operation_new(store, STORE_TIDY, NULL, conclude_look, NULL, NULL);
-	char *path = strdup(idle->path);
+		operation_new_at(store, STORE_TIDY, NULL, conclude_look, idle->path);
 
-	if (!operation || !path) {
-		free(path);
-		if (operation)
-			operation_free(operation);
+	if (!operation)
 		return false;
-	}
-	free(operation->path);
-	operation->path = path;
 	make_busy(&store->idle, idle);
 	operation_start(operation, operation_look);
 	return true;

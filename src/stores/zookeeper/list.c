@@ -8,51 +8,20 @@
  * parent's children (DataTree.deleteNode), on the one connection: so a claim's end comes before
  * on_changed().
  *
- * Everything runs on the loop's thread, except the callbacks under "Answers", which run on
- * ZooKeeper's.
+ * The loop's thread only.
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <utlist.h>
 
 #include "stores/zookeeper/operation.h"
 
-struct queue_event {
-	struct zookeeper_message message;
-	struct zookeeper_session *session;
-	char path[];
-};
-
-/* Answers: on ZooKeeper's completion thread */
-
-/* All watches of a session have one context, as those on claims do. The queue is found by the path
- * in the event. */
-static void on_event(zhandle_t *handle, int type, int state, const char *path, void *context)
-{
-	struct zookeeper_session *session = context;
-	struct queue_event *event;
-
-	if (!path || (type != ZOO_CHILD_EVENT && type != ZOO_DELETED_EVENT))
-		return;
-	event = calloc(1, sizeof(*event) + strlen(path) + 1);
-	if (!event) {
-		zookeeper_mailbox_starve(zookeeper_connector_mailbox(session->connector));
-		return;
-	}
-	event->message.kind = MESSAGE_QUEUE;
-	event->session = session;
-	stpcpy(event->path, path);
-	zookeeper_mailbox_post(zookeeper_connector_mailbox(session->connector), &event->message);
-}
-
-/* The loop's thread */
-
 int zookeeper_ask_queue(struct operation *operation, const char *path, bool attend)
 {
-	return zoo_awget_children2(operation->store->handle, path, attend ? on_event : NULL,
-				   operation->session, operation_on_children, operation);
+	return zoo_awget_children2(operation->store->handle, path,
+				   attend ? operation_on_event : NULL, operation->session,
+				   operation_on_children, operation);
 }
 
 static void request_list(struct operation *operation)
@@ -78,19 +47,9 @@ static void send_synced_list(struct operation *operation)
 
 void zookeeper_attend(struct operation *operation)
 {
-	struct store_zookeeper *store = operation->store;
-	struct operation *first;
-
 	free(operation->names);
 	operation->names = NULL;
-	HASH_FIND_STR(store->attentions, operation->path, first);
-	if (first) {
-		LL_APPEND2(first->same, operation, same);
-		return;
-	}
-	HASH_ADD_KEYPTR(hh, store->attentions, operation->path, strlen(operation->path), operation);
-	if (!operation->hh.tbl)
-		zookeeper_mailbox_starve(zookeeper_connector_mailbox(store->connector));
+	operation_join(&operation->store->attentions, operation);
 }
 
 /* The client has no watch on a znode that does not exist. */
@@ -138,13 +97,12 @@ static void tell_changed(const struct store_zookeeper *store, struct operation *
 	}
 }
 
-void zookeeper_deliver_change(struct store_zookeeper *store, struct zookeeper_message *message)
+void zookeeper_tell_queue(struct store_zookeeper *store, const char *path)
 {
-	struct queue_event *event = (struct queue_event *)message;
 	struct operation *operation;
 
-	HASH_FIND_STR(store->attentions, event->path, operation);
-	if (!operation || event->session->over)
+	HASH_FIND_STR(store->attentions, path, operation);
+	if (!operation)
 		return;
 	HASH_DEL(store->attentions, operation);
 	tell_changed(store, operation);
@@ -155,8 +113,8 @@ void zookeeper_lose_attentions(struct store_zookeeper *store)
 	struct operation *operation, *next, *lost = NULL;
 
 	HASH_ITER (hh, store->attentions, operation, next) {
-		zoo_remove_watches(store->handle, operation->path, ZWATCHTYPE_CHILD, on_event,
-				   operation->session, 1);
+		zoo_remove_watches(store->handle, operation->path, ZWATCHTYPE_CHILD,
+				   operation_on_event, operation->session, 1);
 		HASH_DEL(store->attentions, operation);
 		LL_CONCAT2(operation, lost, same);
 		lost = operation;

@@ -128,30 +128,12 @@ int zookeeper_look(struct store *base, struct store_look *look, const char *path
 
 /* read() */
 
-static void on_got(int code, const char *value, int value_bytes, const struct Stat *stat,
-		   const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	operation->code = code;
-	if (code == ZOK) {
-		operation->text_bytes = operation_value_bytes(value, value_bytes);
-		operation->text = malloc(operation->text_bytes + 1);
-		if (operation->text)
-			memcpy(operation->text, operation->text_bytes ? value : "",
-			       operation->text_bytes);
-		else
-			operation->code = ZMARSHALLINGERROR;
-		operation->stat = *stat;
-	}
-	operation_answered(operation);
-}
-
 static void send_read(struct operation *operation)
 {
 	operation->waited = 1;
 	operation_made(operation,
-		       zoo_aget(operation->store->handle, operation->path, 0, on_got, operation),
+		       zoo_aget(operation->store->handle, operation->path, 0, operation_on_data,
+				operation),
 		       &operation->code);
 }
 

@@ -25,8 +25,8 @@ static void send_mark(struct operation *operation)
 
 	zoo_check_op_init(&mark->ops[0], operation->path, -1);
 	zoo_create_op_init(&mark->ops[1], operation->marker, operation->text,
-			   (int)strlen(operation->text), &operation->store->acl, ZOO_PERSISTENT,
-			   NULL, 0);
+			   (int)strlen(operation->text), &operation->store->rights.acl,
+			   ZOO_PERSISTENT, NULL, 0);
 	operation->waited = 1;
 	operation_made(operation,
 		       operation_multi(operation, 2, mark->ops, mark->results, operation_on_done),

@@ -96,12 +96,11 @@ bool operation_is_reserved(const struct operation *operation, const char *name)
 	       (!strcmp(operation->path, "/") && !strcmp(name, RESERVED_NAME));
 }
 
-struct operation *operation_new(struct store_zookeeper *store, enum store_operation kind, void *tag,
-				void (*conclude)(struct operation *), const char *path,
-				const char *name)
+/* Takes the path of the znode, which may be NULL: out of memory. */
+static struct operation *make(struct store_zookeeper *store, enum store_operation kind, void *tag,
+			      void (*conclude)(struct operation *), char *znode)
 {
 	struct operation *operation = calloc(1, sizeof(*operation));
-	char *znode = path ? operation_znode(store, path, name) : strdup("/");
 
 	if (!operation || !znode) {
 		free(operation);
@@ -117,6 +116,21 @@ struct operation *operation_new(struct store_zookeeper *store, enum store_operat
 	operation->code = operation->list_code = ZCONNECTIONLOSS;
 	operation->path = znode;
 	return operation;
+}
+
+struct operation *operation_new(struct store_zookeeper *store, enum store_operation kind, void *tag,
+				void (*conclude)(struct operation *), const char *path,
+				const char *name)
+{
+	return make(store, kind, tag, conclude,
+		    path ? operation_znode(store, path, name) : strdup("/"));
+}
+
+struct operation *operation_new_at(struct store_zookeeper *store, enum store_operation kind,
+				   void *tag, void (*conclude)(struct operation *),
+				   const char *znode)
+{
+	return make(store, kind, tag, conclude, strdup(znode));
 }
 
 struct operation *operation_create(struct store_zookeeper *store, enum store_operation kind,
@@ -168,32 +182,57 @@ void operation_starve(struct operation *operation)
 	operation_free(operation);
 }
 
-void operation_start(struct operation *operation, void (*send)(struct operation *operation))
+void operation_join(struct operation **by_path, struct operation *operation)
+{
+	struct operation *first;
+
+	HASH_FIND_STR(*by_path, operation->path, first);
+	if (first) {
+		LL_APPEND2(first->same, operation, same);
+		return;
+	}
+	HASH_ADD_KEYPTR(hh, *by_path, operation->path, strlen(operation->path), operation);
+	if (!operation->hh.tbl)
+		zookeeper_mailbox_starve(zookeeper_connector_mailbox(operation->store->connector));
+}
+
+static void post(struct operation *operation)
+{
+	zookeeper_mailbox_post(zookeeper_connector_mailbox(operation->store->connector),
+			       &operation->message);
+}
+
+/* Why nothing is sent; ZOK: it is. */
+static int refuse(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
-
-	operation->sent_us = histogram_now_us();
 	/* The operations that prove that the session lives do not concern znodes below the root. */
-	if (store->barred != ZOK && !operation->of_root && operation->kind != STORE_PROVE &&
-	    operation->kind != STORE_TOUCH) {
-		store->root_wanted = true; /* for the next operation */
-		operation->code = operation->list_code = store->barred;
-		zookeeper_mailbox_post(zookeeper_connector_mailbox(store->connector),
-				       &operation->message);
-		return;
+	bool below = !operation->of_root && operation->kind != STORE_PROVE &&
+		     operation->kind != STORE_TOUCH;
+
+	if (store->root_state.barred != ZOK && below) {
+		store->root_state.wanted = true; /* for the next operation */
+		return store->root_state.barred;
 	}
-	if (!store->handle ||
-	    (!store->names_known && store->barred == ZOK && !operation->of_root)) {
-		zookeeper_mailbox_post(zookeeper_connector_mailbox(store->connector),
-				       &operation->message);
-		return;
-	}
+	if (!store->handle || (!store->root_state.names_known && store->root_state.barred == ZOK &&
+			       !operation->of_root))
+		return ZCONNECTIONLOSS;
 	if (operation->text)
 		operation->packet_bytes = strlen(operation->path) + strlen(operation->text);
-	if (packets_refuse(&store->packets, operation->packet_bytes, operation->sent_us / 1000)) {
-		operation->code = operation->list_code = ZOOKEEPER_TOO_LONG;
-		zookeeper_mailbox_post(zookeeper_connector_mailbox(store->connector),
-				       &operation->message);
+	return packets_refuse(&store->packets, operation->packet_bytes, operation->sent_us / 1000)
+		       ? ZOOKEEPER_TOO_LONG
+		       : ZOK;
+}
+
+void operation_start(struct operation *operation, void (*send)(struct operation *operation))
+{
+	int code;
+
+	operation->sent_us = histogram_now_us();
+	code = refuse(operation);
+	if (code != ZOK) {
+		operation->code = operation->list_code = code;
+		post(operation);
 		return;
 	}
 	operation_attach(operation);
@@ -253,8 +292,7 @@ void operation_note_end(struct operation *operation, int error)
 void operation_answered(struct operation *operation)
 {
 	if (atomic_fetch_sub(&operation->waited, 1) == 1)
-		zookeeper_mailbox_post(zookeeper_connector_mailbox(operation->store->connector),
-				       &operation->message);
+		post(operation);
 }
 
 /* No callback comes for a request that was refused, except perhaps after ZMARSHALLINGERROR: the
@@ -278,6 +316,62 @@ void operation_on_done(int code, const void *data)
 
 	operation->code = code;
 	operation_answered(operation);
+}
+
+int operation_copy_data(struct operation *operation, const char *value, int value_bytes)
+{
+	/* A znode may have none, NULL and -1. */
+	size_t bytes = value && value_bytes > 0 ? (size_t)value_bytes : 0;
+
+	operation->text = malloc(bytes + 1);
+	if (!operation->text)
+		return ZMARSHALLINGERROR;
+	memcpy(operation->text, bytes ? value : "", bytes);
+	operation->text[bytes] = '\0';
+	operation->text_bytes = bytes;
+	return ZOK;
+}
+
+void operation_on_data(int code, const char *value, int value_bytes, const struct Stat *stat,
+		       const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code == ZOK ? operation_copy_data(operation, value, value_bytes) : code;
+	if (code == ZOK)
+		operation->stat = *stat;
+	operation_answered(operation);
+}
+
+void operation_on_ignored(int code, const void *data)
+{
+}
+
+void operation_on_ignored_text(int code, const char *text, const void *data)
+{
+}
+
+void operation_on_ignored_stat(int code, const struct Stat *stat, const void *data)
+{
+}
+
+void operation_on_event(zhandle_t *handle, int type, int state, const char *path, void *context)
+{
+	struct zookeeper_session *session = context;
+	struct znode_event *event;
+
+	if (!path || type == ZOO_SESSION_EVENT)
+		return;
+	event = calloc(1, sizeof(*event) + strlen(path) + 1);
+	if (!event) {
+		zookeeper_mailbox_starve(zookeeper_connector_mailbox(session->connector));
+		return;
+	}
+	event->message.kind = MESSAGE_EVENT;
+	event->session = session;
+	event->type = type;
+	stpcpy(event->path, path);
+	zookeeper_mailbox_post(zookeeper_connector_mailbox(session->connector), &event->message);
 }
 
 static void on_synced(int code, const char *path, const void *data)
@@ -396,16 +490,11 @@ void operation_on_children(int code, const struct String_vector *strings, const 
 	operation_answered(operation);
 }
 
-size_t operation_value_bytes(const char *value, int bytes)
-{
-	return value && bytes > 0 ? (size_t)bytes : 0;
-}
-
 bool operation_is_unclaimed(const struct store_zookeeper *store, const char *path)
 {
 	struct operation *operation;
 
-	HASH_FIND_STR(store->watches, path, operation);
+	HASH_FIND_STR(store->watches.by_path, path, operation);
 	return operation && operation->unclaimed;
 }
 
@@ -415,7 +504,7 @@ static bool is_unclaimed(const struct store_zookeeper *store, const char *path, 
 	char *znode;
 	bool result;
 
-	if (store->unclaimed == 0 || asprintf(&znode, "%s/%s", path, name) < 0)
+	if (store->watches.unclaimed == 0 || asprintf(&znode, "%s/%s", path, name) < 0)
 		return false;
 	result = operation_is_unclaimed(store, znode);
 	free(znode);

@@ -29,8 +29,8 @@
 #include "stores/store.h"
 #include "stores/tokens.h"
 #include "stores/zookeeper/lease.h"
-#include "stores/zookeeper/packets.h"
-#include "stores/zookeeper/session.h"
+#include "stores/zookeeper/session/packets.h"
+#include "stores/zookeeper/session/connector.h"
 
 #define REFUSED_MS 5000 /* until the next attempt when the servers reject the identity */
 
@@ -45,11 +45,17 @@ struct names {
 	char text[]; /* one after the other, each with its NUL */
 };
 
+/* A znode that is watched, or its children, changed. */
+struct znode_event {
+	struct zookeeper_message message; /* MESSAGE_EVENT */
+	struct zookeeper_session *session;
+	int type; /* ZOO_DELETED_EVENT and so on */
+	char path[];
+};
+
 struct seeker;
-struct prove;	/* prove.c */
-struct renewal; /* renew.c */
-struct above;	/* above.c */
-struct idle;	/* idle.c */
+struct above; /* above.c */
+struct idle;  /* idle.c */
 
 /* A claim and its companion, for requests about both; and the memory to which the client library
  * writes until they are answered. */
@@ -94,20 +100,7 @@ struct operation {
 	size_t text_bytes;
 	int32_t version;
 
-	/* place() */
-	bool list;
-	void *attention; /* or NULL */
-	unsigned retries;
-	unsigned containers; /* how many containers to create with it: the lock's own, and some
-				above it */
-	atomic_uint made;    /* which of these were made by it: a bit for each depth */
-	int top_code;	     /* of the first of them */
-	atomic_int container_code; /* why one of them could not be created, or ZOK */
-	bool put_off;		   /* it is not placed, see above.c */
-	bool numbered;		   /* the claim was given the order: */
-
-	/* place() and withdraw() */
-	int64_t order;
+	int64_t order; /* withdraw() */
 
 	/* place(), withdraw() and remove(), of a claim that has a companion; or NULL */
 	struct pair *pair;
@@ -116,18 +109,11 @@ struct operation {
 	char *marker;
 	int marker_code; /* withdraw() */
 
-	/* prove(): the claims to check; the client library writes here until it is answered */
-	struct prove *prove;
-
-	/* list() */
-	bool attend;
-	struct renewal *renewal; /* of its queue, which is empty; or NULL */
-
-	/* the root */
+	bool attend;  /* list() */
 	bool of_root; /* prepares the root, or is about its data: it may be asked before all else */
-	bool exposed; /* the root's ACL lets others do more than it should */
 
-	/* What is freed with it: a block from malloc(3), and what finish() frees; or NULL */
+	/* What only operations of its kind have, where the client library may write until they are
+	 * answered: a block from malloc(3), and what finish() frees; or NULL */
 	void *memory;
 	void (*finish)(struct operation *operation);
 
@@ -150,6 +136,58 @@ struct idle_set {
 	uint64_t generation; /* of the session that they are known in */
 };
 
+/* Watches of claims and files (watch.c). */
+struct watch_set {
+	struct operation *by_path; /* those that are set up */
+	struct operation *lost;	   /* to be set up anew */
+	size_t sent;		   /* how many of them are being set up */
+	size_t unclaimed;	   /* on znodes that are named like claims and are none */
+};
+
+/* The znode above all locks, as it is known in this session (root.c); but for is_new. */
+struct root_state {
+	bool is_new;	   /* as in struct store_options, until the root was prepared once */
+	bool names_known;  /* that they are encoded as here */
+	int barred;	   /* ZOK; or why the encoding cannot be found out: every operation is
+			      answered with this code */
+	bool prepares;	   /* the root is being prepared, */
+	bool changed;	   /* and has changed since the preparation began; */
+	bool wanted;	   /* it is to be prepared again; */
+	bool prepared;	   /* the root was prepared */
+	bool tokens_known; /* the offset is that of stamps which come now (tokens.c) */
+	int tokens_error;  /* why they could not be raised, -errno; 0: not known */
+	bool told_exposed; /* the log says that others may do too much */
+};
+
+/* How many names there are directly below the root (space.c). */
+struct root_space {
+	int64_t names;	 /* as was read last; -1: not known */
+	bool asks;	 /* that is being read, */
+	int64_t next_ms; /* or then, by clock_now_ms(); 0: not planned yet */
+};
+
+/* What is created may be used by whom. */
+struct rights {
+	struct ACL entries[2];
+	struct ACL_vector acl;
+	bool is_guarded; /* the ACL does not let others do everything */
+};
+
+/* The search for a link (seek.c). */
+struct seek {
+	struct seeker *seeker;
+	bool hurries;	     /* the connection was broken, as there is a link for a new one */
+	int64_t answered_ms; /* when something was answered last, or the session was connected */
+};
+
+/* Sessions that are given up (connection.c). */
+struct giving_up {
+	struct zookeeper_session *session; /* that renew() is to end; NULL: there is none */
+	bool abandoned; /* the session under way will not be connected: it was given up before */
+	const struct store_told *told; /* by the latest renew(); NULL: STORE_LOST was told since, or
+					  it was never called */
+};
+
 struct store_zookeeper {
 	struct store store; /* first */
 	const struct store_events *events;
@@ -158,66 +196,49 @@ struct store_zookeeper {
 	struct zookeeper_connector *connector;
 	char *servers;
 	char *root;
-	struct ACL acl_entries[2];
-	struct ACL_vector acl; /* of all that is created */
-	bool is_guarded;       /* the ACL does not let others do everything */
-	bool names_known;      /* that they are encoded as here, in this session */
-	int barred; /* ZOK; or why the encoding cannot be found out: every operation is answered
-		       with this code */
-	bool prepares_root;  /* the root is being prepared, */
-	bool root_changed;   /* and has changed since the preparation began; */
-	bool root_wanted;    /* it is to be prepared again; */
-	bool root_prepared;  /* the root was prepared in this session */
-	bool tokens_known;   /* the offset is that of stamps which come now (tokens.c) */
-	bool told_exposed;   /* the log says that others may do too much */
+	int poll;	     /* the descriptor of the store: the mailbox's and the seeker's */
 	const char *trouble; /* why nothing can be locked, or NULL; a constant */
 	const char *refusal; /* the trouble if the servers do not accept this host's identity */
 	bool refused;	     /* they did not accept it: the session is to be given up */
 
-	enum store_session told; /* the state of the session as reported to the engine */
-	uint64_t generation; /* grows with each session lost; events of former ones are discarded */
-	struct zookeeper_session *session;  /* NULL until connected */
-	struct zookeeper_session *given_up; /* that renew() is to end; NULL: there is none */
-	zhandle_t *handle;		    /* of `session` */
-	struct operation *watches;	    /* set up, by path */
-	struct operation *lost_watches;	    /* to be set up anew */
-	size_t watches_sent;		    /* how many of them are being set up */
-	struct operation *attentions;	    /* set up, by path */
-	size_t unclaimed;    /* watches on znodes that are named like claims and are none */
-	struct above *above; /* the containers above locks, by path */
-	struct idle_set idle;
-	int64_t root_names;    /* directly below the root, as was read last; -1: not known */
-	bool asks_names;       /* that is being read, */
-	int64_t next_names_ms; /* or then, by clock_now_ms(); 0: not planned yet */
-
-	struct packets packets;
-	struct log_limit refusals; /* limits their messages in the log */
-
-	int64_t seen; /* a zxid that the service has reached, as far as is known; 0: none */
-	struct store_tokens tokens;
-	int tokens_error; /* why they could not be raised, -errno; 0: not known */
-	bool new_root;	  /* as in struct store_options, until the root was prepared once */
-
-	char server[64];
-	clientid_t id; /* of the session; client_id 0: there is none */
+	/* The session: */
+	enum store_session told;	   /* its state as reported to the engine */
+	uint64_t generation;		   /* grows with each session lost; events of former ones
+					      are discarded */
+	struct zookeeper_session *session; /* NULL until connected */
+	zhandle_t *handle;		   /* of `session` */
+	clientid_t id;			   /* client_id 0: there is none */
 	bool resuming; /* it was another process's or another handle's, and has not been connected
 			  by this one yet */
-	struct seeker *seeker;
-	int poll;	      /* the descriptor of the store: the mailbox's and the seeker's */
-	bool hurries;	      /* the connection was broken, as there is a link for a new one */
-	int64_t answered_ms;  /* when something was answered last, or the session was connected */
-	int64_t suspended_us; /* since when it has no connection, by histogram_now_us() */
-	bool abandoned;	      /* nor will it be: it was given up before */
-	const struct store_told *holders_told; /* by the latest renew(); NULL: STORE_LOST was told
-						  since, or it was never called */
 	int timeout_ms;
-	struct lease lease; /* on the session */
+	struct lease lease;
+	char server[64];
+	int64_t suspended_us; /* since when it has no connection, by histogram_now_us() */
+	int64_t seen;	      /* a zxid that the service has reached, as far as is known; 0: none */
+	struct store_tokens tokens;
+
+	/* What its files know: */
+	struct rights rights;
+	struct root_state root_state;
+	struct root_space space;
+	struct watch_set watches;
+	struct operation *attentions; /* set up, by path (list.c) */
+	struct above *above;	      /* the containers above locks, by path */
+	struct idle_set idle;
+	struct packets packets;
+	struct log_limit refusals; /* limits their messages in the log */
+	struct seek seek;
+	struct giving_up giving_up;
 };
 
-/* As operation_create(), but out of memory it only returns NULL. */
+/* As operation_create(), but out of memory they only return NULL. The second one is on the znode
+ * itself. */
 struct operation *operation_new(struct store_zookeeper *store, enum store_operation kind, void *tag,
 				void (*conclude)(struct operation *), const char *path,
 				const char *name);
+struct operation *operation_new_at(struct store_zookeeper *store, enum store_operation kind,
+				   void *tag, void (*conclude)(struct operation *),
+				   const char *znode);
 
 /* Makes an operation on the claim `name` of the lock `path`, or on the lock itself if that is NULL,
  * or on the server's root if both are. Out of memory, it returns NULL, and the session is given up,
@@ -239,6 +260,10 @@ bool operation_is_reserved(const struct operation *operation, const char *name);
 
 /* Gives the session up, out of memory, and frees an operation that was not started yet. */
 void operation_starve(struct operation *operation);
+
+/* Adds a watch, or an attention, to those by path: store->watches.by_path, store->attentions.
+ * Out of memory, the session is given up. */
+void operation_join(struct operation **by_path, struct operation *operation);
 
 /* Makes the first requests by send(), or answers -ECONNRESET if there is no session to make them
  * in, or it has not been connected yet. */
@@ -267,9 +292,24 @@ void operation_made(struct operation *operation, int code, int *ret_code);
 /* One answer less to wait for. To be called last by each callback. */
 void operation_answered(struct operation *operation);
 
-/* The completion of a request that is answered by a code only, which is the operation's. On
- * ZooKeeper's thread. */
+/* Completions, on ZooKeeper's thread. That of a request which is answered by a code only, the
+ * operation's; and that of a get, whose data go to the operation's text, with a NUL behind them:
+ * ZMARSHALLINGERROR if there is no memory for that. */
 void operation_on_done(int code, const void *data);
+void operation_on_data(int code, const char *value, int value_bytes, const struct Stat *stat,
+		       const void *data);
+
+/* Copies the data as operation_on_data() does. Returns ZOK or ZMARSHALLINGERROR. */
+int operation_copy_data(struct operation *operation, const char *value, int value_bytes);
+
+/* Those of requests that nobody waits for: they do nothing. */
+void operation_on_ignored(int code, const void *data);
+void operation_on_ignored_text(int code, const char *text, const void *data);
+void operation_on_ignored_stat(int code, const struct Stat *stat, const void *data);
+
+/* The watcher of all watches, on ZooKeeper's thread, with the session as its context: so the client
+ * reports session events once and not for each watch, and a late event finds no freed memory. */
+void operation_on_event(zhandle_t *handle, int type, int state, const char *path, void *context);
 
 /* For operation_start(): asks whether the operation's path exists, and for its stat; for the names
  * below it; or sets its data to the text, if it has that version. */
@@ -327,9 +367,6 @@ int64_t operation_next_order(const struct Stat *stat);
  * memory: then *ret is as it was. */
 int operation_copy_names(const struct String_vector *strings, struct names **ret);
 
-/* How many bytes the data has that a callback was given: a znode may have none, NULL and -1. */
-size_t operation_value_bytes(const char *value, int bytes);
-
 /* Adds the claim's companion to the operation, by its name (place: without its number). Returns
  * false when out of memory. */
 bool operation_add_companion(struct operation *operation, const char *path, const char *name);
@@ -344,12 +381,20 @@ bool operation_add_marker(struct operation *operation, const char *path, const c
 void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
 		     const char *text, bool list, void *attention);
 
-/* place.c: how many levels there are above the znode; and creates so many of them, the lowest ones,
- * where they are missing: containers but for the root and what is above it. Makes as many requests;
- * those that fail, but for want of a level above, say why in container_code. The path is as before
+/* The levels above a znode that an operation creates where they are missing: containers but for the
+ * root and what is above it. */
+struct levels {
+	struct operation *operation;
+	unsigned count;	  /* the lowest ones, one request for each */
+	atomic_uint made; /* which of them were missing: a bit for each depth */
+	int top_code;	  /* of the uppermost one */
+	atomic_int code;  /* why one could not be created, but for want of a level above; or ZOK */
+};
+
+/* place.c: how many levels there are above the znode; and makes the requests. The path is as before
  * afterwards. */
 unsigned zookeeper_levels_above(const char *path);
-void zookeeper_create_above(struct operation *operation, char *path, unsigned levels);
+void zookeeper_create_above(struct levels *levels, char *path);
 
 /* list() of the table. */
 void zookeeper_list(struct store *base, void *tag, const char *path, bool sync, bool attend);
@@ -362,11 +407,11 @@ bool zookeeper_renew_queue(struct operation *operation, void (*send)(struct oper
  * anew. */
 bool zookeeper_puts_off(struct operation *operation);
 
-/* idle.c, which removes containers that are idle: notes the containers that the operation has made,
- * which are those between the root and the claim, at so many levels; notes that a claim of that
- * path has come or gone; and its parts of tend() and tend_ms() of the table. */
+/* idle.c, which removes containers that are idle: notes the containers that were made above the
+ * claim of the operation, between the root and the claim, at so many levels; notes that a claim of
+ * that path has come or gone; and its parts of tend() and tend_ms() of the table. */
 #define ZOOKEEPER_MADE_LEVELS 32
-void zookeeper_idle_note(struct operation *operation, unsigned depth, unsigned root);
+void zookeeper_idle_note(const struct levels *levels, unsigned depth, unsigned root);
 void zookeeper_idle_use(struct store_zookeeper *store, const char *path);
 void zookeeper_idle_tend(struct store_zookeeper *store, int64_t now_ms);
 int64_t zookeeper_idle_tend_ms(const struct store_zookeeper *store);
@@ -388,8 +433,8 @@ int zookeeper_ask_queue(struct operation *operation, const char *path, bool atte
  * reporting the change. */
 void zookeeper_attend(struct operation *operation);
 
-/* MESSAGE_QUEUE: reports the change to those who attend to the queue. */
-void zookeeper_deliver_change(struct store_zookeeper *store, struct zookeeper_message *message);
+/* Reports the change of the queue of that znode to those who attend to it. */
+void zookeeper_tell_queue(struct store_zookeeper *store, const char *path);
 
 /* The connection is lost: takes the attentions from the client, and reports that the queues may
  * have changed. */
@@ -415,8 +460,8 @@ void zookeeper_raise_tokens(struct store_zookeeper *store, const char *data, siz
  * -EACCES, -EIO: the offset is to be raised, and cannot be, which was logged. */
 int zookeeper_make_token(struct store_zookeeper *store, int64_t stamp, int64_t *ret);
 
-/* MESSAGE_ROOT. */
-void zookeeper_deliver_root(struct store_zookeeper *store, struct zookeeper_message *message);
+/* The root's data was written, or the root was deleted, or created. */
+void zookeeper_tell_root(struct store_zookeeper *store);
 
 /* The trouble that the root has an unknown version of names. */
 extern const char zookeeper_unknown_names[];
@@ -454,8 +499,8 @@ void zookeeper_renew(struct store *base, const struct store_told *told);
 /* watch() of the table. */
 void zookeeper_watch(struct store *base, void *tag, const char *path, const char *name);
 
-/* MESSAGE_WATCH: reports the event to those who watch the path. */
-void zookeeper_deliver_watch(struct store_zookeeper *store, struct zookeeper_message *message);
+/* Reports that the znode has gone, or that its data changed, to those who watch it. */
+void zookeeper_tell_watches(struct store_zookeeper *store, const char *path, bool gone);
 
 /* The connection is lost: takes the watches from the client. */
 void zookeeper_lose_watches(struct store_zookeeper *store);

@@ -17,6 +17,22 @@
 #define NUMBER_BYTES  (CLAIM_NAME_BYTES - CLAIM_NAME_PREFIX_BYTES + 1) /* with the final NUL */
 #define PLACE_RETRIES 100 /* for a lock whose container disappears again and again */
 
+/* What an operation of place() has. */
+struct place {
+	struct levels above; /* the lock's own, and some above it */
+	bool list;
+	void *attention; /* or NULL */
+	unsigned retries;
+	bool put_off;  /* the claim is not placed, see above.c */
+	bool numbered; /* it was given the order: */
+	int64_t order;
+};
+
+static struct place *place_of(const struct operation *operation)
+{
+	return operation->memory;
+}
+
 /* Returns false unless `created` is the path that was asked for, with a number behind it. */
 static bool read_order(const char *created, const char *asked, int64_t *ret)
 {
@@ -37,9 +53,10 @@ static bool read_order(const char *created, const char *asked, int64_t *ret)
 static void on_created(int code, const char *path, const void *data)
 {
 	struct operation *operation = (struct operation *)data;
+	struct place *place = place_of(operation);
 
 	operation->code = code;
-	operation->numbered = code == ZOK && read_order(path, operation->path, &operation->order);
+	place->numbered = code == ZOK && read_order(path, operation->path, &place->order);
 	operation_answered(operation);
 }
 
@@ -50,13 +67,13 @@ static void on_pair_created(int code, const void *data)
 {
 	struct operation *operation = (struct operation *)data;
 	const struct pair *pair = operation->pair;
+	struct place *place = place_of(operation);
 	int64_t before;
 
 	operation->code = code;
-	operation->numbered = code == ZOK &&
-			      read_order(pair->created[0], pair->companion, &before) &&
-			      read_order(pair->created[1], operation->path, &operation->order);
-	if (operation->numbered && before != claim_name_order_before(operation->order, 1))
+	place->numbered = code == ZOK && read_order(pair->created[0], pair->companion, &before) &&
+			  read_order(pair->created[1], operation->path, &place->order);
+	if (place->numbered && before != claim_name_order_before(place->order, 1))
 		operation->code = ZRUNTIMEINCONSISTENCY;
 	operation_answered(operation);
 }
@@ -71,38 +88,29 @@ static unsigned depth(const char *path)
 	return components;
 }
 
-static void note_made(struct operation *operation, const char *path)
+static void on_level_created(int code, const char *path, const void *data)
 {
-	unsigned level = depth(path);
+	struct levels *levels = (struct levels *)data;
+	unsigned level = code == ZOK && path ? depth(path) : ZOOKEEPER_MADE_LEVELS;
 
 	if (level < ZOOKEEPER_MADE_LEVELS)
-		atomic_fetch_or(&operation->made, 1U << level);
-}
-
-static void on_container_created(int code, const char *path, const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	if (code == ZOK && path)
-		note_made(operation, path);
+		atomic_fetch_or(&levels->made, 1U << level);
 	if (code != ZOK && code != ZNODEEXISTS && code != ZNONODE)
-		operation->container_code = code;
-	operation_answered(operation);
+		levels->code = code;
+	operation_answered(levels->operation);
 }
 
 static void on_top_created(int code, const char *path, const void *data)
 {
-	struct operation *operation = (struct operation *)data;
-
-	operation->top_code = code;
-	on_container_created(code, path, data);
+	((struct levels *)data)->top_code = code;
+	on_level_created(code, path, data);
 }
 
 static void create_claim(struct operation *operation)
 {
 	operation_made(operation,
 		       zoo_acreate(operation->store->handle, operation->path, operation->text,
-				   (int)strlen(operation->text), &operation->store->acl,
+				   (int)strlen(operation->text), &operation->store->rights.acl,
 				   ZOO_EPHEMERAL_SEQUENTIAL, on_created, operation),
 		       &operation->code);
 }
@@ -117,7 +125,7 @@ static void create_pair(struct operation *operation)
 		const char *text = i == 0 ? "" : operation->text; /* only one of the two has the
 								     text, which may be long */
 		zoo_create_op_init(&pair->ops[i], znodes[i], text, (int)strlen(text),
-				   &operation->store->acl, ZOO_EPHEMERAL_SEQUENTIAL,
+				   &operation->store->rights.acl, ZOO_EPHEMERAL_SEQUENTIAL,
 				   pair->created[i], (int)(strlen(znodes[i]) + NUMBER_BYTES));
 	}
 	operation_made(operation,
@@ -130,26 +138,26 @@ unsigned zookeeper_levels_above(const char *path)
 	return depth(path) - 1;
 }
 
-void zookeeper_create_above(struct operation *operation, char *path, unsigned levels)
+void zookeeper_create_above(struct levels *levels, char *path)
 {
-	struct store_zookeeper *store = operation->store;
+	const struct store_zookeeper *store = levels->operation->store;
 	/* How many levels are below the root, which is no container (root.c). */
 	unsigned below = depth(path) - depth(store->root);
 
-	operation->top_code = ZOK;
-	operation->container_code = ZOK;
-	for (unsigned level = levels; level > 0; level--) {
+	levels->top_code = ZOK;
+	levels->code = ZOK;
+	for (unsigned level = levels->count; level > 0; level--) {
 		char *slash = operation_cut(path, level);
 
 		*slash = '\0';
 		const char *data = level == below ? NAMES_VERSION_LINE : "";
-		operation_made(operation,
-			       zoo_acreate(store->handle, path, data, (int)strlen(data),
-					   &store->acl,
-					   level < below ? ZOO_CONTAINER : ZOO_PERSISTENT,
-					   level == levels ? on_top_created : on_container_created,
-					   operation),
-			       NULL);
+		operation_made(
+			levels->operation,
+			zoo_acreate(
+				store->handle, path, data, (int)strlen(data), &store->rights.acl,
+				level < below ? ZOO_CONTAINER : ZOO_PERSISTENT,
+				level == levels->count ? on_top_created : on_level_created, levels),
+			NULL);
 		*slash = '/';
 	}
 }
@@ -163,22 +171,24 @@ static void ask_queue(struct operation *operation)
 	int code = ZSYSTEMERROR;
 
 	if (lock)
-		code = zookeeper_ask_queue(operation, lock, operation->attention != NULL);
+		code = zookeeper_ask_queue(operation, lock, place_of(operation)->attention != NULL);
 	operation_made(operation, code, &operation->list_code);
 	free(lock);
 }
 
 static void send_place(struct operation *operation)
 {
+	struct place *place = place_of(operation);
+
 	operation->list_code = ZOK;
-	operation->waited = (int)operation->containers + 1 + operation->list;
+	operation->waited = (int)place->above.count + 1 + place->list;
 	/* All requests are sent at once: ZooKeeper carries them out in this order. */
-	zookeeper_create_above(operation, operation->path, operation->containers);
+	zookeeper_create_above(&place->above, operation->path);
 	if (operation->pair)
 		create_pair(operation);
 	else
 		create_claim(operation);
-	if (operation->list)
+	if (place->list)
 		ask_queue(operation);
 }
 
@@ -191,19 +201,21 @@ static void send_place(struct operation *operation)
  * between: the order of the queue is that of the numbers. */
 static bool place_again(struct operation *operation)
 {
+	struct place *place = place_of(operation);
+	struct levels *above = &place->above;
+	unsigned most = zookeeper_levels_above(operation->path);
+
 	if (operation->keep)
 		return false;
-	if (operation->container_code != ZOK) {
-		operation->code = operation->container_code;
+	if (above->code != ZOK) {
+		operation->code = above->code;
 		return false;
 	}
-	unsigned most = zookeeper_levels_above(operation->path);
-	if (operation->containers == 0)
-		operation->containers = 1;
-	else if (operation->top_code == ZNONODE && operation->containers < most)
-		operation->containers =
-			2 * operation->containers < most ? 2 * operation->containers : most;
-	else if (operation->retries++ == PLACE_RETRIES)
+	if (above->count == 0)
+		above->count = 1;
+	else if (above->top_code == ZNONODE && above->count < most)
+		above->count = 2 * above->count < most ? 2 * above->count : most;
+	else if (place->retries++ == PLACE_RETRIES)
 		return false;
 	free(operation->names);
 	operation->names = NULL;
@@ -228,20 +240,21 @@ static struct store_entry *parse_queue(struct operation *operation, size_t *ret_
 static void attend(struct operation *operation)
 {
 	*operation_cut(operation->path, 1) = '\0';
-	operation->tag = operation->attention;
+	operation->tag = place_of(operation)->attention;
 	zookeeper_attend(operation);
 }
 
 static void conclude_place(struct operation *operation)
 {
 	const struct store_events *events = operation->store->events;
+	const struct place *place = place_of(operation);
 	struct store_entry *entries = NULL;
 	char name[CLAIM_NAME_BYTES];
 	size_t count = 0;
 	bool attends;
 	int error;
 
-	if (operation->put_off) {
+	if (place->put_off) {
 		events->on_placed(operation->store->context, operation->tag, -EAGAIN, NULL, 0, 0,
 				  NULL, 0);
 		operation_release(operation);
@@ -253,32 +266,31 @@ static void conclude_place(struct operation *operation)
 		error = -ENOMEM;
 	else
 		error = operation_error(operation, operation->code, "cannot create");
-	if (!error && !operation->numbered) {
+	if (!error && !place->numbered) {
 		log_error("ZooKeeper: it gave %s no number", operation->path);
 		error = -EIO;
 	}
 	snprintf(name, sizeof(name), "%s%010" PRId64, strrchr(operation->path, '/') + 1,
-		 claim_name_number(operation->order));
-	if (!error && operation->list && operation->list_code == ZOK)
+		 claim_name_number(place->order));
+	if (!error && place->list && operation->list_code == ZOK)
 		entries = parse_queue(operation, &count);
-	if (operation->containers > 0)
-		zookeeper_idle_note(operation, depth(operation->path),
+	if (place->above.count > 0)
+		zookeeper_idle_note(&place->above, depth(operation->path),
 				    depth(operation->store->root));
 	else
 		zookeeper_idle_use(operation->store, operation->path);
-	if (!error && operation->containers > 0)
+	if (!error && place->above.count > 0)
 		operation->store->trouble = NULL;
 	operation_note_end(operation, error);
-	attends = operation->attention && entries;
+	attends = place->attention && entries;
 	/* The end of a companion, which nobody watches, would be reported first. */
 	if (attends && operation->pair) {
-		events->on_changed(operation->store->context, operation->attention);
+		events->on_changed(operation->store->context, place->attention);
 		attends = false;
 	}
-	events->on_placed(operation->store->context, operation->tag, error, error ? NULL : name,
-			  operation->order,
-			  claim_name_order_before(operation->order, operation->pair ? 2 : 1),
-			  entries, count);
+	events->on_placed(
+		operation->store->context, operation->tag, error, error ? NULL : name, place->order,
+		claim_name_order_before(place->order, operation->pair ? 2 : 1), entries, count);
 	free(entries);
 	if (attends && operation->generation == operation->store->generation)
 		attend(operation);
@@ -308,24 +320,27 @@ void zookeeper_place(struct store *base, void *tag, const char *path, const stru
 {
 	struct store_zookeeper *store = (struct store_zookeeper *)base;
 	struct operation *operation;
+	struct place *place;
 	char prefix[CLAIM_NAME_PREFIX_BYTES];
 
 	claim_name_format(prefix, name);
 	operation = operation_create(store, STORE_PLACE, tag, conclude_place, path, prefix);
 	if (!operation)
 		return;
-	operation->list = list;
-	operation->attention = attention;
+	place = operation->memory = calloc(1, sizeof(*place));
 	operation->text = strdup(text);
-	if (!operation->text ||
+	if (!place || !operation->text ||
 	    (name->recipe == CLAIM_CURATOR_ANY && !add_companion(operation, path, name))) {
 		operation_starve(operation);
 		return;
 	}
+	place->above.operation = operation;
+	place->list = list;
+	place->attention = attention;
 	/* A claim with an anchor is never put off: the queue cannot become empty before its owner,
 	 * who holds a part, has got the rest. */
-	operation->put_off = !name->anchored && zookeeper_puts_off(operation);
-	if (operation->put_off)
+	place->put_off = !name->anchored && zookeeper_puts_off(operation);
+	if (place->put_off)
 		zookeeper_mailbox_post(zookeeper_connector_mailbox(store->connector),
 				       &operation->message);
 	else

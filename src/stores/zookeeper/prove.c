@@ -24,9 +24,14 @@ struct prove {
 	char *text;
 };
 
+static struct prove *prove_of(const struct operation *operation)
+{
+	return operation->memory;
+}
+
 static void finish(struct operation *operation)
 {
-	struct prove *prove = operation->prove;
+	struct prove *prove = prove_of(operation);
 
 	for (size_t i = 0; i < prove->count; i++) {
 		free(prove->locks[i]);
@@ -34,13 +39,12 @@ static void finish(struct operation *operation)
 		free(prove->owners[i]);
 	}
 	free(prove->text);
-	free(prove);
 }
 
 /* Without claims the transaction checks the server's root: any answer proves the session. */
 static void send_prove(struct operation *operation)
 {
-	struct prove *prove = operation->prove;
+	struct prove *prove = prove_of(operation);
 	size_t count = prove->count;
 
 	if (count == 0)
@@ -59,7 +63,7 @@ static void send_prove(struct operation *operation)
 /* The checks have passed, but files may be another session's. */
 static void judge_files(struct operation *operation)
 {
-	struct prove *prove = operation->prove;
+	struct prove *prove = prove_of(operation);
 
 	for (size_t i = 0; i < prove->count && operation->code == ZOK; i++) {
 		if (prove->owners[i])
@@ -73,7 +77,7 @@ static void judge_files(struct operation *operation)
  * ZOK, those behind it ZRUNTIMEINCONSISTENCY. */
 static const char *find_failed(const struct operation *operation)
 {
-	const struct prove *prove = operation->prove;
+	const struct prove *prove = prove_of(operation);
 
 	if (operation->code != ZNONODE && operation->code != ZNOAUTH &&
 	    operation->code != ZBADVERSION)
@@ -88,15 +92,16 @@ static const char *find_failed(const struct operation *operation)
 static void conclude_prove(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
+	const struct prove *prove = prove_of(operation);
 	const char *lock;
 	int64_t token = 0;
 	int error;
 
 	judge_files(operation);
-	if (operation->code == ZOK && operation->prove->text && operation->prove->stat.mzxid <= 0)
+	if (operation->code == ZOK && prove->text && prove->stat.mzxid <= 0)
 		operation->code = ZRUNTIMEINCONSISTENCY; /* no server writes that early */
 	lock = find_failed(operation);
-	if (operation->prove->count == 0 && operation->code == ZNOAUTH)
+	if (prove->count == 0 && operation->code == ZNOAUTH)
 		error = 0;
 	else if (!lock)
 		error = operation_error(operation, operation->code, "cannot check");
@@ -107,9 +112,9 @@ static void conclude_prove(struct operation *operation)
 	if (!lock && error == -EACCES)
 		error = -EIO;
 	operation_note_end(operation, error);
-	operation_note_seen(operation, &operation->prove->stat);
-	if (error == 0 && operation->prove->text)
-		error = zookeeper_make_token(store, operation->prove->stat.mzxid, &token);
+	operation_note_seen(operation, &prove->stat);
+	if (error == 0 && prove->text)
+		error = zookeeper_make_token(store, prove->stat.mzxid, &token);
 	store->events->on_proved(store->context, operation->tag, error,
 				 error == -ENOENT ? lock : NULL, token);
 	operation_release(operation);
@@ -119,7 +124,7 @@ static void conclude_prove(struct operation *operation)
 static bool add_znode(struct operation *operation, const struct store_proof *proof,
 		      const char *name, const char *text)
 {
-	struct prove *prove = operation->prove;
+	struct prove *prove = prove_of(operation);
 	size_t i = prove->count++;
 
 	prove->locks[i] = strdup(proof->path);
@@ -141,7 +146,7 @@ static bool add_znode(struct operation *operation, const struct store_proof *pro
 /* Returns false when out of memory. */
 static bool add_file(struct operation *operation, const struct store_proof *proof)
 {
-	struct prove *prove = operation->prove;
+	struct prove *prove = prove_of(operation);
 	struct zookeeper_owner *owner = calloc(1, sizeof(*owner));
 
 	prove->files++;
@@ -166,20 +171,20 @@ void zookeeper_prove(struct store *base, void *tag, const struct store_proof *pr
 	struct store_zookeeper *store = (struct store_zookeeper *)base;
 	struct operation *operation =
 		operation_create(store, STORE_PROVE, tag, conclude_prove, NULL, NULL);
+	struct prove *prove;
 	bool complete;
 
 	if (!tag)
 		lease_beat(&store->lease, clock_now_ms());
 	if (!operation)
 		return;
-	operation->prove = calloc(1, sizeof(*operation->prove));
-	complete = operation->prove != NULL;
+	prove = operation->memory = calloc(1, sizeof(*prove));
+	complete = prove != NULL;
 	operation->finish = complete ? finish : NULL;
 	for (size_t i = 0; i < count && complete; i++)
 		complete = add_claim(operation, &proofs[i]);
-	if (complete && operation->prove->text)
-		operation->packet_bytes =
-			strlen(operation->prove->znodes[0]) + strlen(operation->prove->text);
+	if (complete && prove->text)
+		operation->packet_bytes = strlen(prove->znodes[0]) + strlen(prove->text);
 	if (complete)
 		operation_start(operation, send_prove);
 	else

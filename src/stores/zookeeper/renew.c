@@ -50,14 +50,6 @@ struct renewal {
 	zoo_op_result_t *results;
 };
 
-static void on_renewed(int code, const void *data)
-{
-}
-
-static void on_asked(int code, const struct Stat *stat, const void *data)
-{
-}
-
 static void on_container_listed(int code, const struct String_vector *strings,
 				const struct Stat *stat, const void *data)
 {
@@ -71,14 +63,14 @@ static void on_container_listed(int code, const struct String_vector *strings,
 	operation_answered(container->operation);
 }
 
-static void on_removed(int code, const void *data)
+static struct renewal *renewal_of(const struct operation *operation)
 {
-	operation_answered((struct operation *)data);
+	return operation->memory;
 }
 
 static void finish(struct operation *operation)
 {
-	struct renewal *renewal = operation->renewal;
+	struct renewal *renewal = renewal_of(operation);
 	struct container *container, *next;
 
 	DL_FOREACH_SAFE (renewal->containers, container, next) {
@@ -87,14 +79,13 @@ static void finish(struct operation *operation)
 	}
 	free(renewal->ops);
 	free(renewal->results);
-	free(renewal);
 }
 
 /* Returns false when out of memory, or if there are too many. */
 static bool add_containers(struct operation *operation, const char *above,
 			   const struct names *names)
 {
-	struct renewal *renewal = operation->renewal;
+	struct renewal *renewal = renewal_of(operation);
 	const char *name = names->text;
 
 	if (renewal->count + names->count > CONTAINERS_MAX)
@@ -120,10 +111,10 @@ static void send_round(struct operation *operation)
 	struct container *container;
 	int count = 0;
 
-	for (container = operation->renewal->round; container; container = container->next)
+	for (container = renewal_of(operation)->round; container; container = container->next)
 		count++;
 	operation->waited = count;
-	for (container = operation->renewal->round; container; container = container->next)
+	for (container = renewal_of(operation)->round; container; container = container->next)
 		operation_made(operation,
 			       zoo_aget_children2(operation->store->handle, container->path, 0,
 						  on_container_listed, container),
@@ -134,11 +125,11 @@ static void send_round(struct operation *operation)
  * a session whose handle is closed. */
 static void end_renewal(struct operation *operation)
 {
-	operation->conclude = operation->renewal->then;
+	operation->conclude = renewal_of(operation)->then;
 	free(operation->names);
 	operation->names = NULL;
 	if (!operation->session->over) {
-		operation->renewal->send(operation);
+		renewal_of(operation)->send(operation);
 		return;
 	}
 	operation->code = operation->list_code = ZCONNECTIONLOSS;
@@ -154,7 +145,8 @@ static void ask_to_pause(struct operation *operation)
 		return; /* it has data: another client's */
 	if (operation->stat.version != 0 && since_ms >= 0 && since_ms < ASK_AGAIN_MS)
 		return;
-	zoo_aset(operation->store->handle, operation->path, "", 0, -1, on_asked, NULL);
+	zoo_aset(operation->store->handle, operation->path, "", 0, -1, operation_on_ignored_stat,
+		 NULL);
 }
 
 /* Whether the znode is a container that may go: not a claim, without data, and not gone. */
@@ -164,15 +156,10 @@ static bool is_container(const struct container *container)
 	       container->stat.dataLength == 0;
 }
 
-static void conclude_removal(struct operation *operation)
-{
-	end_renewal(operation);
-}
-
 /* Removes the containers, lower ones before upper ones. Returns false when out of memory. */
 static bool remove_all(struct operation *operation)
 {
-	struct renewal *renewal = operation->renewal;
+	struct renewal *renewal = renewal_of(operation);
 	const struct container *container;
 	size_t i = renewal->count;
 
@@ -183,18 +170,18 @@ static bool remove_all(struct operation *operation)
 	DL_FOREACH (renewal->containers, container)
 		zoo_delete_op_init(&renewal->ops[--i], container->path, -1);
 	zoo_delete_op_init(&renewal->ops[renewal->count], operation->path, -1);
-	operation->conclude = conclude_removal;
+	operation->conclude = end_renewal;
 	operation->waited = 1;
 	operation_made(operation,
 		       operation_multi(operation, (int)renewal->count + 1, renewal->ops,
-				       renewal->results, on_removed),
+				       renewal->results, operation_on_done),
 		       NULL);
 	return true;
 }
 
 static void conclude_round(struct operation *operation)
 {
-	struct renewal *renewal = operation->renewal;
+	struct renewal *renewal = renewal_of(operation);
 	const struct container *container = renewal->round, *last = renewal->containers->prev;
 
 	if (operation->session->over) {
@@ -224,21 +211,23 @@ static void conclude_round(struct operation *operation)
 bool zookeeper_renew_queue(struct operation *operation, void (*send)(struct operation *))
 {
 	int64_t next = operation_next_order(&operation->stat);
+	struct renewal *renewal;
 
-	if (operation->renewal || !operation_wears_out_counter(next))
+	if (operation->memory || !operation_wears_out_counter(next))
 		return false;
 	if (operation->names->count == 0) {
-		zoo_adelete(operation->store->handle, operation->path, -1, on_renewed, NULL);
+		zoo_adelete(operation->store->handle, operation->path, -1, operation_on_ignored,
+			    NULL);
 		return false;
 	}
 	if (operation->attend || next < ORDER_LATE)
 		return false;
-	operation->renewal = calloc(1, sizeof(*operation->renewal));
-	if (!operation->renewal)
+	renewal = operation->memory = calloc(1, sizeof(*renewal));
+	if (!renewal)
 		return false;
 	operation->finish = finish;
-	operation->renewal->send = send;
-	operation->renewal->then = operation->conclude;
+	renewal->send = send;
+	renewal->then = operation->conclude;
 	if (!add_containers(operation, operation->path, operation->names))
 		return false;
 	operation->conclude = conclude_round;

@@ -43,14 +43,11 @@ struct root {
 	zoo_op_result_t results[2];
 	int read_code; /* of its data, which are the operation's text */
 	int settled_code;
+	int level_code;	  /* why the root, or a level above it, could not be created; or ZOK */
+	bool exposed;	  /* its ACL lets others do more than it should */
 	struct Stat stat; /* after the check of the rights; pzxid 0: not known */
 	char *settled;
 	char path[]; /* of the probe */
-};
-
-struct root_event {
-	struct zookeeper_message message;
-	struct zookeeper_session *session;
 };
 
 static struct root *root_of(const struct operation *operation)
@@ -63,11 +60,12 @@ static struct root *root_of(const struct operation *operation)
 static void on_created(int code, const char *path, const void *data)
 {
 	struct operation *operation = (struct operation *)data;
+	struct root *root = root_of(operation);
 
 	/* Only the first failure counts: everything below fails with it. A level that exists may
 	 * fail with ZNOAUTH, too: the code counts only if the probe finds the root missing. */
-	if (code != ZOK && code != ZNODEEXISTS && operation->container_code == ZOK)
-		operation->container_code = code;
+	if (code != ZOK && code != ZNODEEXISTS && root->level_code == ZOK)
+		root->level_code = code;
 	operation_answered(operation);
 }
 
@@ -77,43 +75,10 @@ static void on_read(int code, const char *value, int value_bytes, const struct S
 	struct operation *operation = (struct operation *)data;
 	struct root *root = root_of(operation);
 
-	root->read_code = code;
-	if (code == ZOK) {
-		operation->text_bytes = operation_value_bytes(value, value_bytes);
-		operation->text = malloc(operation->text_bytes + 1);
+	root->read_code = code == ZOK ? operation_copy_data(operation, value, value_bytes) : code;
+	if (code == ZOK)
 		operation->version = stat->version;
-	}
-	if (code == ZOK && !operation->text)
-		root->read_code = ZSYSTEMERROR;
-	else if (code == ZOK)
-		memcpy(operation->text, value ? value : "", operation->text_bytes);
 	operation_answered(operation);
-}
-
-/* The root's data was written, or the root was deleted, or created. */
-static void on_event(zhandle_t *handle, int type, int state, const char *path, void *context)
-{
-	struct zookeeper_session *session = context;
-	struct root_event *event;
-
-	if (type == ZOO_SESSION_EVENT)
-		return;
-	event = calloc(1, sizeof(*event));
-	if (!event) {
-		zookeeper_mailbox_starve(zookeeper_connector_mailbox(session->connector));
-		return;
-	}
-	event->message.kind = MESSAGE_ROOT;
-	event->session = session;
-	zookeeper_mailbox_post(zookeeper_connector_mailbox(session->connector), &event->message);
-}
-
-static void on_missing(int code, const struct Stat *stat, const void *data)
-{
-}
-
-static void on_marked(int code, const char *path, const void *data)
-{
 }
 
 static void on_acl(int code, struct ACL_vector *acl, struct Stat *stat, const void *data)
@@ -121,9 +86,9 @@ static void on_acl(int code, struct ACL_vector *acl, struct Stat *stat, const vo
 	struct operation *operation = (struct operation *)data;
 
 	for (int32_t i = 0; code == ZOK && i < acl->count; i++)
-		operation->exposed |= operation->store->is_guarded &&
-				      strcmp(acl->data[i].id.scheme, "world") == 0 &&
-				      (acl->data[i].perms & ~ZOO_PERM_READ) != 0;
+		root_of(operation)->exposed |= operation->store->rights.is_guarded &&
+					       strcmp(acl->data[i].id.scheme, "world") == 0 &&
+					       (acl->data[i].perms & ~ZOO_PERM_READ) != 0;
 	operation_answered(operation);
 }
 
@@ -152,7 +117,7 @@ static void create_level(struct operation *operation, const char *path, const ch
 	const struct store_zookeeper *store = operation->store;
 
 	operation_made(operation,
-		       zoo_acreate(store->handle, path, data, (int)strlen(data), &store->acl,
+		       zoo_acreate(store->handle, path, data, (int)strlen(data), &store->rights.acl,
 				   ZOO_PERSISTENT, on_created, operation),
 		       NULL);
 }
@@ -167,7 +132,6 @@ static void send_prepare(struct operation *operation)
 
 	for (const char *at = store->root; *at; at++)
 		levels += *at == '/';
-	operation->container_code = ZOK;
 	operation->waited = (int)levels + 5;
 	for (unsigned below = levels; below > 1; below--) {
 		char *slash = operation_cut(root->path, below);
@@ -179,15 +143,15 @@ static void send_prepare(struct operation *operation)
 	if (levels > 0)
 		create_level(operation, store->root, NAMES_VERSION_LINE);
 	operation_made(operation,
-		       zoo_awget(store->handle, operation->path, on_event, operation->session,
-				 on_read, operation),
+		       zoo_awget(store->handle, operation->path, operation_on_event,
+				 operation->session, on_read, operation),
 		       &root->read_code);
 	operation_made(operation, zoo_aget_acl(store->handle, operation->path, on_acl, operation),
 		       NULL);
 	operation_made(operation,
 		       zoo_aexists(store->handle, root->settled, 0, on_settled, operation),
 		       &root->settled_code);
-	zoo_create_op_init(&ops[0], root->path, "", 0, &store->acl, ZOO_PERSISTENT, NULL, 0);
+	zoo_create_op_init(&ops[0], root->path, "", 0, &store->rights.acl, ZOO_PERSISTENT, NULL, 0);
 	zoo_delete_op_init(&ops[1], root->path, -1);
 	operation_made(operation,
 		       operation_multi(operation, 2, ops, root->results, operation_on_done),
@@ -201,29 +165,29 @@ static void send_prepare(struct operation *operation)
 static bool judge_rights(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
+	const struct root *root = root_of(operation);
 	bool missing = operation->code == ZNONODE;
-	int error =
-		operation_error(operation, missing ? operation->container_code : operation->code,
-				missing ? "cannot create" : "cannot create locks below");
+	int error = operation_error(operation, missing ? root->level_code : operation->code,
+				    missing ? "cannot create" : "cannot create locks below");
 
 	if (error == -ECONNRESET)
 		return false;
 	/* If not, the root is prepared again with the next connection. */
-	store->root_prepared = error == 0 && store->barred == ZOK;
+	store->root_state.prepared = error == 0 && store->root_state.barred == ZOK;
 	store->trouble = error ? "no locks can be created there" : NULL;
-	if (operation->exposed && !store->told_exposed)
+	if (root->exposed && !store->root_state.told_exposed)
 		log_warning("ZooKeeper: others may do more than read in %s, expected an ACL that "
 			    "lets them only read, see setAcl in zkCli.sh",
 			    operation->path);
-	store->told_exposed |= operation->exposed;
+	store->root_state.told_exposed |= root->exposed;
 	return true;
 }
 
 /* The root is missing, and could not be created: watches for its creation by another client. */
 static void await_root(const struct operation *operation)
 {
-	zoo_awexists(operation->store->handle, operation->path, on_event, operation->session,
-		     on_missing, NULL);
+	zoo_awexists(operation->store->handle, operation->path, operation_on_event,
+		     operation->session, operation_on_ignored_stat, NULL);
 }
 
 /* Finds the version in which names are encoded. Returns 0; -ECONNRESET if the root could not be
@@ -235,7 +199,7 @@ static int find_names(struct operation *operation)
 	const struct root *root = root_of(operation);
 
 	if (root->read_code != ZOK && root->read_code != ZNONODE) {
-		store->barred = root->read_code;
+		store->root_state.barred = root->read_code;
 		return operation_error(operation, root->read_code,
 				       "cannot read the version of the names in");
 	}
@@ -249,18 +213,15 @@ static int find_names(struct operation *operation)
 		store->trouble = zookeeper_unknown_names;
 		return -EPROTO;
 	}
-	store->barred = ZOK;
-	store->names_known = true;
+	store->root_state.barred = ZOK;
+	store->root_state.names_known = true;
 	return 0;
-}
-
-static void on_unmarked(int code, const void *data)
-{
 }
 
 static void make_mark(const struct store_zookeeper *store, const char *path)
 {
-	zoo_acreate(store->handle, path, "", 0, &store->acl, ZOO_PERSISTENT, on_marked, NULL);
+	zoo_acreate(store->handle, path, "", 0, &store->rights.acl, ZOO_PERSISTENT,
+		    operation_on_ignored_text, NULL);
 }
 
 void zookeeper_settle(struct store *base)
@@ -290,7 +251,8 @@ static bool has_gone_back(struct operation *operation)
 		return false;
 	bool has = zxid < store->seen;
 	if (has) {
-		zoo_adelete(store->handle, root_of(operation)->settled, -1, on_unmarked, NULL);
+		zoo_adelete(store->handle, root_of(operation)->settled, -1, operation_on_ignored,
+			    NULL);
 		log_error("ZooKeeper at %s is at zxid 0x%" PRIx64 ", and was at 0x%" PRIx64
 			  " before: the session is given up",
 			  store->server, (uint64_t)zxid, (uint64_t)store->seen);
@@ -305,11 +267,11 @@ static void judge_mark(struct operation *operation)
 	struct store_zookeeper *store = operation->store;
 	const struct root *root = root_of(operation);
 
-	if (root->settled_code == ZNONODE && store->new_root)
+	if (root->settled_code == ZNONODE && store->root_state.is_new)
 		make_mark(store, root->settled);
 	else if (root->settled_code == ZNONODE)
 		bar(store, STORE_NEW_ROOT);
-	store->new_root = false;
+	store->root_state.is_new = false;
 }
 
 /* Before what this host has seen is forgotten. */
@@ -331,8 +293,8 @@ static void conclude_prepare(struct operation *operation)
 	struct store_zookeeper *store = operation->store;
 	int error;
 
-	store->prepares_root = false;
-	if (store->root_changed) {
+	store->root_state.prepares = false;
+	if (store->root_state.changed) {
 		operation_release(operation);
 		zookeeper_prepare_root(store);
 		return;
@@ -340,7 +302,8 @@ static void conclude_prepare(struct operation *operation)
 	judge_tokens(operation);
 	error = find_names(operation);
 	if (error == -ECONNRESET)
-		store->barred = ZOK; /* the root is prepared again with the next connection */
+		store->root_state.barred =
+			ZOK; /* the root is prepared again with the next connection */
 	else if (error != -EPROTO && has_gone_back(operation))
 		error = -EPROTO;
 	else if (error != -EPROTO && judge_rights(operation)) {
@@ -373,10 +336,10 @@ void zookeeper_prepare_root(struct store_zookeeper *store)
 	struct operation *operation;
 	struct root *root;
 
-	store->root_wanted = false;
-	if (store->prepares_root)
+	store->root_state.wanted = false;
+	if (store->root_state.prepares)
 		return;
-	store->root_changed = false;
+	store->root_state.changed = false;
 	operation = operation_create(store, STORE_LOOK, NULL, conclude_prepare, "", NULL);
 	if (!operation)
 		return;
@@ -387,18 +350,15 @@ void zookeeper_prepare_root(struct store_zookeeper *store)
 	}
 	operation->memory = root;
 	operation->of_root = true;
-	store->prepares_root = true;
+	store->root_state.prepares = true;
 	operation_start(operation, send_prepare);
 	operation->sent_us = 0; /* no caller asked for it: it is not counted */
 }
 
-void zookeeper_deliver_root(struct store_zookeeper *store, struct zookeeper_message *message)
+void zookeeper_tell_root(struct store_zookeeper *store)
 {
-	const struct root_event *event = (struct root_event *)message;
-
-	if (event->session != store->session || event->session->over)
-		return;
-	store->root_prepared = store->tokens_known = false;
-	store->root_changed = true; /* perhaps after the preparation under way has read the root */
+	store->root_state.prepared = store->root_state.tokens_known = false;
+	store->root_state.changed =
+		true; /* perhaps after the preparation under way has read the root */
 	zookeeper_prepare_root(store);
 }

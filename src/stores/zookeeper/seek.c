@@ -20,14 +20,10 @@
  * doubt. Until then TCP itself tries often enough. */
 enum { SILENCES_IN_TIMEOUT = 12 };
 
-static void on_woken(int code, const char *value, const void *data)
-{
-}
-
 static void wake_library(const struct store_zookeeper *store)
 {
 	if (store->handle)
-		zoo_async(store->handle, "/", on_woken, NULL);
+		zoo_async(store->handle, "/", operation_on_ignored_text, NULL);
 }
 
 /* There is a link: a server has been reached. */
@@ -40,14 +36,14 @@ static void on_found(void *context, const struct seeker_server *server)
 		wake_library(store);
 	} else if (zookeeper_socket_is_stuck(socket, seeker_interval_ms(store->timeout_ms))) {
 		log_debug("there is a link to ZooKeeper: connecting anew");
-		store->hurries = true;
+		store->seek.hurries = true;
 		zookeeper_connector_break(store->connector, false);
 	}
 }
 
 int zookeeper_seek_init(struct store_zookeeper *store)
 {
-	return seeker_create(on_found, store, &store->seeker);
+	return seeker_create(on_found, store, &store->seek.seeker);
 }
 
 static void seek(struct store_zookeeper *store)
@@ -55,7 +51,7 @@ static void seek(struct store_zookeeper *store)
 	int64_t end_ms = lease_end(&store->lease);
 
 	if (end_ms != INT64_MIN)
-		seeker_start(store->seeker, store->timeout_ms, end_ms);
+		seeker_start(store->seek.seeker, store->timeout_ms, end_ms);
 }
 
 void zookeeper_seek_note_server(struct store_zookeeper *store)
@@ -65,20 +61,20 @@ void zookeeper_seek_note_server(struct store_zookeeper *store)
 	server.address_bytes = zookeeper_socket_server(zookeeper_connector_socket(store->connector),
 						       &server.address);
 	if (server.address_bytes > 0)
-		seeker_add(store->seeker, &server);
+		seeker_add(store->seek.seeker, &server);
 }
 
 void zookeeper_seek_lost(struct store_zookeeper *store)
 {
-	if (store->hurries)
+	if (store->seek.hurries)
 		wake_library(store);
-	store->hurries = false;
+	store->seek.hurries = false;
 	seek(store);
 }
 
 void zookeeper_seek_sent(struct store_zookeeper *store)
 {
-	int64_t silent_ms = clock_now_ms() - store->answered_ms;
+	int64_t silent_ms = clock_now_ms() - store->seek.answered_ms;
 
 	if (silent_ms >= store->timeout_ms / SILENCES_IN_TIMEOUT &&
 	    zookeeper_socket_is_stuck(zookeeper_connector_socket(store->connector), 0))
@@ -87,12 +83,12 @@ void zookeeper_seek_sent(struct store_zookeeper *store)
 
 void zookeeper_seek_answered(struct store_zookeeper *store)
 {
-	store->answered_ms = clock_now_ms();
+	store->seek.answered_ms = clock_now_ms();
 	zookeeper_seek_end(store);
 }
 
 void zookeeper_seek_end(struct store_zookeeper *store)
 {
-	store->hurries = false;
-	seeker_stop(store->seeker);
+	store->seek.hurries = false;
+	seeker_stop(store->seek.seeker);
 }

@@ -17,8 +17,8 @@ static void conclude_names(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
 
-	store->asks_names = false;
-	store->root_names = operation->code == ZOK ? operation->stat.numChildren : -1;
+	store->space.asks = false;
+	store->space.names = operation->code == ZOK ? operation->stat.numChildren : -1;
 	operation_release(operation);
 }
 
@@ -29,7 +29,7 @@ static void ask_names(struct store_zookeeper *store)
 
 	if (!operation)
 		return;
-	store->asks_names = true;
+	store->space.asks = true;
 	operation->outside = true; /* answered whatever becomes of the session */
 	operation_start(operation, operation_look);
 }
@@ -38,14 +38,14 @@ void zookeeper_space_tend(struct store_zookeeper *store, int64_t now_ms)
 {
 	if (zookeeper_space_tend_ms(store) > now_ms)
 		return;
-	if (store->next_names_ms != 0)
+	if (store->space.next_ms != 0)
 		ask_names(store);
-	store->next_names_ms = now_ms + (store->next_names_ms != 0 ? PAUSE_MS : FIRST_MS);
+	store->space.next_ms = now_ms + (store->space.next_ms != 0 ? PAUSE_MS : FIRST_MS);
 }
 
 int64_t zookeeper_space_tend_ms(const struct store_zookeeper *store)
 {
-	return store->told == STORE_CONNECTED && !store->asks_names ? store->next_names_ms
+	return store->told == STORE_CONNECTED && !store->space.asks ? store->space.next_ms
 								    : INT64_MAX;
 }
 
@@ -54,7 +54,7 @@ void zookeeper_space(const struct store *base, struct store_space *ret)
 	const struct store_zookeeper *store = (const struct store_zookeeper *)base;
 
 	*ret = (struct store_space){
-		.names = store->root_names,
+		.names = store->space.names,
 		.bytes = -1,
 		.bytes_in_use = -1,
 		.quota_bytes = -1,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Turns the operations of stores/store.h into requests to ZooKeeper and the answers into events.
- * Owns the operations under way and the watches; session.c owns sessions, threads and the mailbox.
+ * Owns the operations under way and the watches; session/connector.c owns sessions, threads and the
+ * mailbox.
  *
  * Everything runs on the loop's thread, except the callbacks under "Answers", which run on
  * ZooKeeper's.
@@ -31,7 +32,7 @@
 #include "journal/fields.h"
 #include "stores/seeker.h"
 #include "stores/zookeeper/operation.h"
-#include "stores/zookeeper/servers.h"
+#include "stores/zookeeper/session/servers.h"
 
 #define CLOSE_LIMIT_MS 2000
 
@@ -92,15 +93,15 @@ static void store_zookeeper_amend(struct store *base, void *tag, const char *pat
 static void leave_to_renew(struct store_zookeeper *store, struct zookeeper_session *session)
 {
 	session->over = true;
-	store->given_up = session;
+	store->giving_up.session = session;
 }
 
 static void on_connected(struct store_zookeeper *store, const struct zookeeper_state *state)
 {
 	/* The session was given up before it was connected: the connector can be told only now. */
-	if (store->abandoned) {
-		store->abandoned = false;
-		if (store->holders_told)
+	if (store->giving_up.abandoned) {
+		store->giving_up.abandoned = false;
+		if (store->giving_up.told)
 			zookeeper_end_session(store, state->session);
 		else
 			leave_to_renew(store, state->session);
@@ -118,9 +119,9 @@ static void on_connected(struct store_zookeeper *store, const struct zookeeper_s
 	zookeeper_resume_watches(store);
 	if (store->trouble == store->refusal)
 		store->trouble = NULL;
-	if (!store->root_prepared)
+	if (!store->root_state.prepared)
 		zookeeper_prepare_root(store);
-	if (store->names_known || store->barred != ZOK)
+	if (store->root_state.names_known || store->root_state.barred != ZOK)
 		zookeeper_tell_connected(store);
 }
 
@@ -144,7 +145,7 @@ static void deliver_state(struct store_zookeeper *store, const struct zookeeper_
 		on_connected(store, state);
 	} else if (state->state == ZOO_EXPIRED_SESSION_STATE ||
 		   state->state == ZOO_AUTH_FAILED_STATE) {
-		store->resuming = store->abandoned = false;
+		store->resuming = store->giving_up.abandoned = false;
 		if (state->state == ZOO_AUTH_FAILED_STATE)
 			on_refused(store);
 		else
@@ -183,9 +184,7 @@ static void discard(struct zookeeper_message *message)
 	case MESSAGE_STATE:
 		zookeeper_state_free((struct zookeeper_state *)message);
 		break;
-	case MESSAGE_WATCH:
-	case MESSAGE_ROOT:
-	case MESSAGE_QUEUE:
+	case MESSAGE_EVENT:
 		free(message);
 		break;
 	case MESSAGE_STARVED:
@@ -232,10 +231,25 @@ static void keep_watches(struct zookeeper_session *session)
 	}
 }
 
+/* The root is none of the znodes of claims and queues. */
+static void deliver_event(struct store_zookeeper *store, const struct znode_event *event)
+{
+	if (!strcmp(event->path, *store->root ? store->root : "/")) {
+		if (event->session == store->session)
+			zookeeper_tell_root(store);
+		return;
+	}
+	if (event->type == ZOO_DELETED_EVENT || event->type == ZOO_CHANGED_EVENT)
+		zookeeper_tell_watches(store, event->path, event->type == ZOO_DELETED_EVENT);
+	if (event->type == ZOO_DELETED_EVENT || event->type == ZOO_CHILD_EVENT)
+		zookeeper_tell_queue(store, event->path);
+}
+
 static void deliver(struct store_zookeeper *store, struct zookeeper_message *message)
 {
 	struct operation *operation = (struct operation *)message;
 	struct zookeeper_state *state = (struct zookeeper_state *)message;
+	const struct znode_event *event = (const struct znode_event *)message;
 
 	switch (message->kind) {
 	case MESSAGE_OPERATION:
@@ -246,14 +260,9 @@ static void deliver(struct store_zookeeper *store, struct zookeeper_message *mes
 		}
 		operation_note_end(operation, -ECONNRESET);
 		break;
-	case MESSAGE_WATCH:
-		zookeeper_deliver_watch(store, message);
-		break;
-	case MESSAGE_ROOT:
-		zookeeper_deliver_root(store, message);
-		break;
-	case MESSAGE_QUEUE:
-		zookeeper_deliver_change(store, message);
+	case MESSAGE_EVENT:
+		if (!event->session->over)
+			deliver_event(store, event);
 		break;
 	case MESSAGE_STATE:
 		if (!state->session->over)
@@ -284,13 +293,13 @@ static void store_zookeeper_dispatch(struct store *base)
 		DL_DELETE(messages, message);
 		deliver(store, message);
 	}
-	seeker_dispatch(store->seeker);
+	seeker_dispatch(store->seek.seeker);
 	if (store->refused && store->session) {
 		on_refused(store);
 		zookeeper_lose_session(store);
 	}
 	store->refused = false;
-	if (store->root_wanted)
+	if (store->root_state.wanted)
 		zookeeper_prepare_root(store);
 }
 
@@ -340,7 +349,7 @@ static int64_t tend_ms(const struct store *base)
 
 static void free_store(struct store_zookeeper *store)
 {
-	seeker_destroy(store->seeker);
+	seeker_destroy(store->seek.seeker);
 	if (store->poll >= 0)
 		close(store->poll);
 	free(store->servers);
@@ -479,11 +488,11 @@ static void set_acl(struct store_zookeeper *store, enum store_acl acl)
 	const struct ACL creator = {ZOO_PERM_ALL, ZOO_AUTH_IDS};
 	const struct ACL readers = {ZOO_PERM_READ, ZOO_ANYONE_ID_UNSAFE};
 
-	store->acl.data = store->acl_entries;
-	store->acl.count = acl == STORE_ACL_CREATOR ? 2 : 1;
-	store->acl_entries[0] = acl == STORE_ACL_OPEN ? all : creator;
-	store->acl_entries[1] = readers;
-	store->is_guarded = acl != STORE_ACL_OPEN;
+	store->rights.acl.data = store->rights.entries;
+	store->rights.acl.count = acl == STORE_ACL_CREATOR ? 2 : 1;
+	store->rights.entries[0] = acl == STORE_ACL_OPEN ? all : creator;
+	store->rights.entries[1] = readers;
+	store->rights.is_guarded = acl != STORE_ACL_OPEN;
 }
 
 static int watch_descriptor(const struct store_zookeeper *store, int descriptor)
@@ -500,7 +509,8 @@ static int make_descriptors(struct store_zookeeper *store)
 	if (error)
 		return error;
 	store->poll = epoll_create1(EPOLL_CLOEXEC);
-	return store->poll < 0 ? -errno : watch_descriptor(store, seeker_descriptor(store->seeker));
+	return store->poll < 0 ? -errno
+			       : watch_descriptor(store, seeker_descriptor(store->seek.seeker));
 }
 
 static int store_zookeeper_open(const struct store_options *options,
@@ -523,11 +533,11 @@ static int store_zookeeper_open(const struct store_options *options,
 	store->refusal = store_access_has_identity(options->access) ? not_accepted : not_told;
 	store->told = STORE_SUSPENDED;
 	store->poll = -1;
-	store->root_names = -1;
+	store->space.names = -1;
 	lease_begin(&store->lease, 0, clock_now_ms()); /* no session of the store is older */
 	store->servers = zookeeper_servers_show(options->url->servers);
 	store->root = strdup(options->url->root);
-	store->new_root = options->new_root;
+	store->root_state.is_new = options->new_root;
 	if (saved) {
 		store->seen = saved->seen;
 		store->tokens.floor = saved->token_floor;

@@ -37,7 +37,7 @@ void zookeeper_read_tokens(struct store_zookeeper *store, const char *data, size
 
 	tokens_note(&store->tokens, store->seen);
 	store->tokens.offset = value ? tokens_parse(value, value_bytes) : 0;
-	store->tokens_known = true;
+	store->root_state.tokens_known = true;
 }
 
 static void on_raised(int code, const struct Stat *stat, const void *data)
@@ -61,9 +61,9 @@ static void conclude_raise(struct operation *operation)
 	struct store_zookeeper *store = operation->store;
 
 	if (operation->code != ZOK && operation->code != ZBADVERSION) {
-		store->tokens_error = operation_error(operation, operation->code,
-						      "cannot raise the tokens in the data of");
-		store->root_prepared = false;
+		store->root_state.tokens_error = operation_error(
+			operation, operation->code, "cannot raise the tokens in the data of");
+		store->root_state.prepared = false;
 	}
 	operation_release(operation);
 }
@@ -118,11 +118,11 @@ void zookeeper_raise_tokens(struct store_zookeeper *store, const char *data, siz
 
 int zookeeper_make_token(struct store_zookeeper *store, int64_t stamp, int64_t *ret)
 {
-	int64_t token = store->tokens_known ? tokens_make(&store->tokens, stamp) : 0;
+	int64_t token = store->root_state.tokens_known ? tokens_make(&store->tokens, stamp) : 0;
 
 	*ret = token;
 	if (token != 0)
 		return 0;
-	store->root_wanted |= store->tokens_known;
-	return store->tokens_error ? store->tokens_error : -ECONNRESET;
+	store->root_state.wanted |= store->root_state.tokens_known;
+	return store->root_state.tokens_error ? store->root_state.tokens_error : -ECONNRESET;
 }

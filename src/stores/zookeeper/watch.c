@@ -17,17 +17,15 @@
  * lists leave that znode out: a claim of that name could come only after the znode has gone, and
  * the server reports that before it shows anything later.
  *
- * A watch of a claim that was set up once is in one of three states:
+ * A watch of a claim that was set up once is in one of three states (struct watch_set):
  *
- *   set up (store->watches)     until the data changes or the connection is lost: lost, and told;
- *                               or until the znode goes: over, and told
- *   lost (store->lost_watches)  until there is a connection, and not too many are sent: sent
- *   sent (store->watches_sent)  until the data comes: set up, and told; or until it is refused or
- *                               there is no such znode: over, and told; or until the connection is
- *                               lost: lost
+ *   set up (by_path)  until the data changes or the connection is lost: lost, and told; or until
+ *                     the znode goes: over, and told
+ *   lost (lost)       until there is a connection, and not too many are sent: sent
+ *   sent (sent)       until the data comes: set up, and told; or until it is refused or there is no
+ *                     such znode: over, and told; or until the connection is lost: lost
  *
- * Everything runs on the loop's thread, except the callbacks under "Answers", which run on
- * ZooKeeper's.
+ * The loop's thread only.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,78 +41,19 @@
  * them. */
 #define SENT_MAX 1000
 
-struct watch_event {
-	struct zookeeper_message message;
-	struct zookeeper_session *session;
-	int type;
-	char path[];
-};
-
-/* Answers: on ZooKeeper's completion thread */
-
-static void on_got(int code, const char *value, int value_bytes, const struct Stat *stat,
-		   const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	operation->code = code;
-	if (code == ZOK) {
-		operation->stat = *stat;
-		operation->text =
-			strndup(value ? value : "", operation_value_bytes(value, value_bytes));
-		if (!operation->text)
-			zookeeper_mailbox_starve(
-				zookeeper_connector_mailbox(operation->session->connector));
-	}
-	operation_answered(operation);
-}
-
-/* All watches of a session have one context: so the client reports session events once and not for
- * each watch, and a late event finds no freed memory. */
-static void on_event(zhandle_t *handle, int type, int state, const char *path, void *context)
-{
-	struct zookeeper_session *session = context;
-	struct watch_event *event;
-
-	if (!path || (type != ZOO_DELETED_EVENT && type != ZOO_CHANGED_EVENT))
-		return;
-	event = calloc(1, sizeof(*event) + strlen(path) + 1);
-	if (!event) {
-		zookeeper_mailbox_starve(zookeeper_connector_mailbox(session->connector));
-		return;
-	}
-	event->message.kind = MESSAGE_WATCH;
-	event->session = session;
-	event->type = type;
-	stpcpy(event->path, path);
-	zookeeper_mailbox_post(zookeeper_connector_mailbox(session->connector), &event->message);
-}
-
-/* The loop's thread */
-
 static void send_watch(struct operation *operation)
 {
 	operation->waited = 1;
 	operation_made(operation,
-		       zoo_awget(operation->store->handle, operation->path, on_event,
-				 operation->session, on_got, operation),
+		       zoo_awget(operation->store->handle, operation->path, operation_on_event,
+				 operation->session, operation_on_data, operation),
 		       &operation->code);
 }
 
 static void add_watch(struct operation *operation)
 {
-	struct store_zookeeper *store = operation->store;
-	struct operation *first;
-
 	operation->watched = true;
-	HASH_FIND_STR(store->watches, operation->path, first);
-	if (first) {
-		LL_APPEND2(first->same, operation, same);
-		return;
-	}
-	HASH_ADD_KEYPTR(hh, store->watches, operation->path, strlen(operation->path), operation);
-	if (!operation->hh.tbl)
-		zookeeper_mailbox_starve(zookeeper_connector_mailbox(store->connector));
+	operation_join(&operation->store->watches.by_path, operation);
 }
 
 static void tell_unclaimed(const struct operation *operation)
@@ -143,7 +82,7 @@ static void conclude_unclaimed(struct operation *operation)
 		free(operation->text);
 		operation->text = NULL;
 		operation->unclaimed = true;
-		store->unclaimed++;
+		store->watches.unclaimed++;
 		add_watch(operation);
 	}
 	store->events->on_watched(store->context, tag, -ENXIO);
@@ -152,7 +91,7 @@ static void conclude_unclaimed(struct operation *operation)
 /* It is not known any more whether the znode is a claim. */
 static void forget_unclaimed(struct operation *operation)
 {
-	operation->store->unclaimed--;
+	operation->store->watches.unclaimed--;
 	operation_release(operation);
 }
 
@@ -160,14 +99,14 @@ void zookeeper_resume_watches(struct store_zookeeper *store)
 {
 	struct operation *operation;
 
-	while (store->handle && (operation = store->lost_watches) &&
-	       store->watches_sent < SENT_MAX) {
-		LL_DELETE2(store->lost_watches, operation, same);
+	while (store->handle && (operation = store->watches.lost) &&
+	       store->watches.sent < SENT_MAX) {
+		LL_DELETE2(store->watches.lost, operation, same);
 		operation->same = NULL;
 		if (!operation->session)
 			operation_attach(operation);
 		operation->sent_us = histogram_now_us();
-		store->watches_sent++;
+		store->watches.sent++;
 		send_watch(operation);
 	}
 }
@@ -178,12 +117,16 @@ static void conclude_watch(struct operation *operation)
 	int error = 0;
 
 	if (operation->watched)
-		store->watches_sent--;
+		store->watches.sent--;
+	if (operation->code == ZMARSHALLINGERROR && !operation->keep) {
+		zookeeper_mailbox_starve(zookeeper_connector_mailbox(store->connector));
+		operation->code = ZCONNECTIONLOSS;
+	}
 	if (operation->code != ZOK && operation->code != ZNONODE)
 		error = operation_error(operation, operation->code, "cannot watch");
 	operation_note_end(operation, error);
 	if (error == -ECONNRESET && operation->watched) {
-		LL_PREPEND2(store->lost_watches, operation, same);
+		LL_PREPEND2(store->watches.lost, operation, same);
 		return; /* it is sent once the client is connected, which is reported later */
 	}
 	if (operation->code == ZOK && !operation_is_ephemeral(&operation->stat)) {
@@ -203,24 +146,23 @@ static void conclude_watch(struct operation *operation)
 	zookeeper_resume_watches(store);
 }
 
-void zookeeper_deliver_watch(struct store_zookeeper *store, struct zookeeper_message *message)
+void zookeeper_tell_watches(struct store_zookeeper *store, const char *path, bool gone)
 {
-	struct watch_event *event = (struct watch_event *)message;
 	struct operation *operation, *same;
 
-	HASH_FIND_STR(store->watches, event->path, operation);
-	if (!operation || event->session->over)
+	HASH_FIND_STR(store->watches.by_path, path, operation);
+	if (!operation)
 		return;
-	HASH_DEL(store->watches, operation);
+	HASH_DEL(store->watches.by_path, operation);
 	for (; operation; operation = same) {
 		same = operation->same;
 		if (operation->unclaimed) {
 			forget_unclaimed(operation);
-		} else if (event->type == ZOO_DELETED_EVENT) {
+		} else if (gone) {
 			store->events->on_watched(store->context, operation->tag, 0);
 			operation_release(operation);
 		} else {
-			LL_PREPEND2(store->lost_watches, operation, same);
+			LL_PREPEND2(store->watches.lost, operation, same);
 			store->events->on_read(store->context, operation->tag, NULL, 0);
 		}
 	}
@@ -229,24 +171,24 @@ void zookeeper_deliver_watch(struct store_zookeeper *store, struct zookeeper_mes
 
 void zookeeper_lose_watches(struct store_zookeeper *store)
 {
-	struct operation *told = store->lost_watches; /* and those behind it */
+	struct operation *told = store->watches.lost; /* and those behind it */
 	struct operation *operation, *next, *same;
 
-	HASH_ITER (hh, store->watches, operation, next) {
+	HASH_ITER (hh, store->watches.by_path, operation, next) {
 		/* With `local` this synchronous call waits for nothing. The asynchronous call would
 		 * misinterpret its argument. */
-		zoo_remove_watches(store->handle, operation->path, ZWATCHTYPE_DATA, on_event,
-				   operation->session, 1);
-		HASH_DEL(store->watches, operation);
+		zoo_remove_watches(store->handle, operation->path, ZWATCHTYPE_DATA,
+				   operation_on_event, operation->session, 1);
+		HASH_DEL(store->watches.by_path, operation);
 		for (; operation; operation = same) {
 			same = operation->same;
 			if (operation->unclaimed)
 				forget_unclaimed(operation);
 			else
-				LL_PREPEND2(store->lost_watches, operation, same);
+				LL_PREPEND2(store->watches.lost, operation, same);
 		}
 	}
-	for (operation = store->lost_watches; operation != told; operation = operation->same)
+	for (operation = store->watches.lost; operation != told; operation = operation->same)
 		store->events->on_read(store->context, operation->tag, NULL, 0);
 }
 
@@ -255,15 +197,15 @@ void zookeeper_forget_watches(struct store_zookeeper *store)
 {
 	struct operation *operation, *next;
 
-	LL_FOREACH_SAFE2(store->lost_watches, operation, next, same)
+	LL_FOREACH_SAFE2(store->watches.lost, operation, next, same)
 	{
 		if (!operation->session)
 			operation_free(operation);
 	}
-	HASH_CLEAR(hh, store->watches);
-	store->lost_watches = NULL;
-	store->watches_sent = 0;
-	store->unclaimed = 0;
+	HASH_CLEAR(hh, store->watches.by_path);
+	store->watches.lost = NULL;
+	store->watches.sent = 0;
+	store->watches.unclaimed = 0;
 }
 
 void zookeeper_watch(struct store *base, void *tag, const char *path, const char *name)

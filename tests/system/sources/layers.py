@@ -24,7 +24,10 @@ FLOORS = [
     ["src/config"],
     ["src/journal"],
     ["src/stores"],
+    ["src/stores/zookeeper/session"],
     ["src/stores/etcd", "src/stores/local", "src/stores/zookeeper"],
+    ["src/engine/books"],
+    ["src/engine/records"],
     ["src/engine"],
     ["src/lockfile"],
     ["src/view"],
@@ -35,6 +38,9 @@ FLOORS = [
     ["fs/restart"],
     ["fs"],
 ]
+
+# Layers that are a part of one folder above: no other includes what is in them.
+INNER = {"src/stores/zookeeper/session": "src/stores/zookeeper"}
 
 # Folders that know no layer, and that no layer knows.
 APART = ["src/dlockctl"]
@@ -59,9 +65,9 @@ OUTSIDE = {
 
 # What only one file of a folder, with those below it, does: (folder, pattern, file, what it is).
 DOORS = [
-    ("src/engine", r"ops->\w+\(", "src/engine/outbox.c", "a call of the store"),
-    ("src/engine", r"events->on_(decided|tested|proved|lost|told|revoked)\(", "src/engine/decisions.c", "news for a caller"),
-    ("src/lockfile", r"ops->\w+\(", "src/engine/outbox.c", "a call of the store"),
+    ("src/engine", r"ops->\w+\(", "src/engine/books/outbox.c", "a call of the store"),
+    ("src/engine", r"events->on_(decided|tested|proved|lost|told|revoked)\(", "src/engine/books/decisions.c", "news for a caller"),
+    ("src/lockfile", r"ops->\w+\(", "src/engine/books/outbox.c", "a call of the store"),
     ("src/lockfile", r"events->on_\w+\(", "src/lockfile/news.c", "news for a caller"),
     ("fs", r'"stores/\w+/|\bSTORE_SCHEME_', "fs/files/stores.c", "what is of one store"),
 ]
@@ -75,17 +81,13 @@ KNOTTED = ["fs/kernel", "fs/restart", "src/config", "src/engine", "src/journal",
 
 # Folders whose functions are named by their files: queue_judge() is of queue.c, as are queues_...(), and is declared in queue.h.
 # What others are there for stands in headers of the folder: their functions are named by the folder, and may be of any file.
-NAMED = {"src/engine": ["engine.h", "state.h", "transfer.h"], "fs/files": []}
+NAMED = {"src/engine": ["engine.h", "transfer.h"], "src/engine/books": [], "src/engine/records": [], "fs/files": []}
 
 # Files whose functions have other names: (file, how they begin, why).
 OTHER_NAMES = [
-    ("src/engine/conflict.c", ["claim", "claims", "coverage", "owners", "records", "rivals", "would"], "whose a claim is"),
     ("fs/files/handle_end.c", ["handle"], "which needs what handle.c does not know"),
-    ("src/engine/save.c", ["engine", "lock", "owner", "claim", "wish"], "engine_mark() and the like are of what has changed"),
+    ("src/engine/books/save.c", ["engine", "lock", "owner", "claim", "wish"], "engine_mark() and the like are of what has changed"),
 ]
-
-# Files of a folder of these that are not looked at.
-UNNAMED = ("src/engine/alteration", "src/engine/lockfile")
 
 
 def floor_of(folder):
@@ -136,6 +138,8 @@ def fault_of_include(path, name, files):
         return f"is of {there}: {here} stands apart"
     if there in APART:
         return f"is of {there}, which stands apart"
+    if there in INNER and here != INNER[there]:
+        return f"is only for {INNER[there]}"
     mine, its = floor_of(here), floor_of(there)
     if its is None:
         return f"is in {there}, which is no layer"
@@ -324,7 +328,7 @@ def check_names(tree, build):
     faults = []
     for path, name in sorted(found.items()):
         folder, file = os.path.split(path)
-        if folder not in NAMED or path.startswith(UNNAMED):
+        if folder not in NAMED:
             continue
         stem = file.removesuffix(".c")
         starts = [start for other, others, _ in OTHER_NAMES if other == path for start in others]

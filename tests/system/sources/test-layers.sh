@@ -46,22 +46,29 @@ not_included src/base/log.c '"engine/engine.h"' "engine/engine.h is above: src/b
 not_included src/view/view.h '"files/filesystem.h"' "files/filesystem.h is above: src/view does not know fs/files"
 not_included fs/files/inode.c '"status/status.h"' "status/status.h is above: fs/files does not know fs/status"
 not_included fs/restart/keeping.c '"loop.h"' "loop.h is above: fs/restart does not know fs"
-not_included src/stores/local/store.c '"stores/zookeeper/session.h"' \
-    "stores/zookeeper/session.h is beside: src/stores/local does not know src/stores/zookeeper"
-not_included src/engine/queue.c '"queue.h"' "queue.h is not in src/ or fs/ by this path"
-not_included src/engine/queue.c '"../view/view.h"' "../view/view.h is not in src/ or fs/ by this path"
+not_included src/stores/local/store.c '"stores/zookeeper/session/connector.h"' \
+    "stores/zookeeper/session/connector.h is only for src/stores/zookeeper"
+not_included src/stores/local/store.c '"stores/zookeeper/operation.h"' \
+    "stores/zookeeper/operation.h is beside: src/stores/local does not know src/stores/zookeeper"
+not_included src/stores/zookeeper/session/socket.c '"stores/zookeeper/operation.h"' \
+    "stores/zookeeper/operation.h is above: src/stores/zookeeper/session does not know src/stores/zookeeper"
+not_included src/engine/books/queue.c '"engine/records/record.h"' \
+    "engine/records/record.h is above: src/engine/books does not know src/engine/records"
+not_included src/engine/records/record.c '"engine/settle.h"' "engine/settle.h is above: src/engine/records does not know src/engine"
+not_included src/engine/books/queue.c '"queue.h"' "queue.h is not in src/ or fs/ by this path"
+not_included src/engine/books/queue.c '"../view/view.h"' "../view/view.h is not in src/ or fs/ by this path"
 not_included src/dlockctl/ls.c '"base/log.h"' "base/log.h is of src/base: src/dlockctl stands apart"
 not_included fs/loop.c '"dlockctl/text.h"' "dlockctl/text.h is of src/dlockctl, which stands apart"
 not_included fs/files/shard.c '"stores/zookeeper/store.h"' "what is of one store is only for fs/files/stores.c"
 not_included src/engine/engine.c '<fuse_lowlevel.h>' "fuse_lowlevel.h is only for fs"
 not_included src/engine/engine.c '<zookeeper/zookeeper.h>' "zookeeper/zookeeper.h is only for src/stores/zookeeper"
-echo 'engine->store->ops->nudge(engine->store);' >>"$tree/src/engine/queue.c"
-echo 'events->on_lost(context, cookie);' >>"$tree/src/engine/queue.c"
+echo 'engine->store->ops->nudge(engine->store);' >>"$tree/src/engine/books/queue.c"
+echo 'events->on_lost(context, cookie);' >>"$tree/src/engine/books/queue.c"
 ! "${layers[@]}" includes "$tree" >"$dir/refused" || fail "any file of the engine may call the store, and callers"
-line=$(wc -l <"$tree/src/engine/queue.c")
-expect_equal "what is said of calls from elsewhere" "src/engine/queue.c:$((line - 1)): a call of the store is only for \
-src/engine/outbox.c src/engine/queue.c:$line: news for a caller is only for src/engine/decisions.c" "$(paste -sd' ' "$dir/refused")"
-cp "$source_dir/src/engine/queue.c" "$tree/src/engine/queue.c"
+line=$(wc -l <"$tree/src/engine/books/queue.c")
+expect_equal "what is said of calls from elsewhere" "src/engine/books/queue.c:$((line - 1)): a call of the store is only for \
+src/engine/books/outbox.c src/engine/books/queue.c:$line: news for a caller is only for src/engine/books/decisions.c" "$(paste -sd' ' "$dir/refused")"
+cp "$source_dir/src/engine/books/queue.c" "$tree/src/engine/books/queue.c"
 echo '#include "files/handle_end.h"' >>"$tree/fs/files/handle.h"
 ! "${layers[@]}" includes "$tree" >"$dir/refused" || fail "headers may include each other in a circle"
 line=$(wc -l <"$tree/fs/files/handle.h")

@@ -6,7 +6,7 @@
 # shellcheck source=../../list.sh
 . "$tests/list.sh"
 
-# own_test MODULE: whether there is a unit test of its name: of src/engine/delay.c that is tests/unit/engine/test_delay.c.
+# own_test MODULE: whether there is a unit test of its name: of src/engine/books/delay.c that is tests/unit/engine/test_delay.c.
 own_test() {
     local folder=${1#src/}
     folder=${folder%%/*}
@@ -49,5 +49,5 @@ wrong() {
 first=$(grep -v '^#' "$list" | head -n 1)
 wrong "" "${first%% *}: no unit test has its name, and it is not in the list"
 wrong "src/engine/none.c engine/engine" "src/engine/none.c: there is no such module"
-wrong "src/engine/delay.c engine/engine" "src/engine/delay.c: it has a test of its name, and need not be in the list"
+wrong "src/engine/books/delay.c engine/engine" "src/engine/books/delay.c: it has a test of its name, and need not be in the list"
 wrong "${first%% *} none" "${first%% *}: there is no test none"

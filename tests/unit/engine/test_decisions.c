@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "../failing_memory.h"
-#include "engine/decisions.h"
-#include "engine/state.h"
+#include "engine/books/decisions.h"
+#include "engine/books/state.h"
 
 enum { MANY = 100 };
 

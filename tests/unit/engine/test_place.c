@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "engine/place.h"
+#include "engine/books/place.h"
 
 #define RUNS	   200
 #define STEPS	   300

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "engine/round_trip.h"
+#include "engine/books/round_trip.h"
 
 static void test_unmeasured(void **state)
 {

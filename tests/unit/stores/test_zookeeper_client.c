@@ -21,7 +21,7 @@
 #include <openssl/x509.h>
 
 #include "config/config.h"
-#include "stores/zookeeper/client.h"
+#include "stores/zookeeper/session/client.h"
 
 static char folder[] = "/tmp/dlockfs-test-client.XXXXXX";
 static struct config config;

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "stores/zookeeper/packets.h"
+#include "stores/zookeeper/session/packets.h"
 
 /* A connection that is lost with requests of these lengths. */
 static size_t lose(struct packets *packets, size_t one, size_t other)

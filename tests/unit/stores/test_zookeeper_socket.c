@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#include "stores/zookeeper/servers.h"
-#include "stores/zookeeper/socket.h"
+#include "stores/zookeeper/session/servers.h"
+#include "stores/zookeeper/session/socket.h"
 
 struct client {
 	struct zookeeper_socket socket;

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 #include <zookeeper/proto.h>
 
-#include "stores/zookeeper/wire.h"
+#include "stores/zookeeper/session/wire.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -67,14 +67,14 @@ static void test_moved_and_renamed(void **state)
 	set_link(LINK_PASSES);
 	WAIT_FOR(b->session == STORE_CONNECTED);
 	assert_int_equal(b->changes[STORE_LOST], 0);
-	WAIT_FOR(store_b->root_prepared);
+	WAIT_FOR(store_b->root_state.prepared);
 	assert_int_equal(zoo_set(raw, store_b->root, "dlockfs-names=3\n", 16, -1), ZOK);
 	WAIT_FOR(a->changes[STORE_LOST] == 1 && b->changes[STORE_LOST] == 1);
 	assert_int_equal(zoo_set(raw, store_b->root, NAMES_VERSION_LINE,
 				 (int)strlen(NAMES_VERSION_LINE), -1),
 			 ZOK);
 	WAIT_FOR(a->session == STORE_CONNECTED && b->session == STORE_CONNECTED);
-	assert_true(store_b->names_known);
+	assert_true(store_b->root_state.names_known);
 }
 
 /* It may not live any more. What waits to go on then is freed with it. */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a lock asks the store for. For the engine's own files.
+ */
+#ifndef DLOCKFS_ENGINE_BOOKS_LOCK_H
+#define DLOCKFS_ENGINE_BOOKS_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct claim;
+struct engine;
+struct lock;
+struct lock_policy;
+
+/* The lists of a lock's queue, and what is known by them. They have numbers, from 1. */
+struct listing {
+	bool under_way;	     /* a list() is, */
+	bool synced;	     /* which shows everything that happened before it was sent */
+	bool read_since;     /* the latest one was sent: data of a rival */
+	uint64_t sent, done; /* so many of them */
+	uint64_t wanted;     /* nothing is granted before that list; 0: there was none */
+	bool mixed;	     /* the log has told of claims of another recipe */
+
+	/* Once it is known, the queue has every claim of an order up to known_to that exists:
+	 * claims in front can go, but never come. It is known only while a claim of ours stands in
+	 * it (an empty queue's orders may restart). */
+	bool known;
+	int64_t known_to;
+};
+
+/* A lock's on_changed(), which the store is asked for with a list, or a place(). */
+struct attention {
+	bool expected;	/* it will tell of the next change of the queue; */
+	bool unchanged; /* and would have told of every one since a list that is known */
+	bool asked;	/* the list that is under way asks for it */
+	bool duel; /* the latest list that came with a claim had one rival's besides, and no more */
+	const struct claim *claim; /* whose place() asks for it; or NULL */
+};
+
+/* Why what is known of a lock's queue may not be so any more. */
+struct doubts {
+	bool missing;	 /* one of our claims is gone: which, the next list shows */
+	bool taken_over; /* from another process: a server may know less of it than we do */
+	bool unseen; /* the store has not listed it since it is connected: with what was in front
+			of a claim of ours, that may be gone too */
+};
+
+/* Of the engine: whether anything is granted. */
+struct grants {
+	bool stopping; /* nothing is any more */
+	bool barred;   /* something waits because nothing might be: lock_try_grant() */
+};
+
+/* How soon to send again what there was no memory for; what met a lost connection while the session
+ * seems well; and what the store refused. */
+enum { RETRY_MEMORY_MS = 100, RETRY_SOON_MS = 100, RETRY_LATER_MS = 1000 };
+
+/* Notes that something has failed and is to be sent again after so long. */
+void lock_retry_in(struct engine *engine, int64_t delay_ms);
+
+/* Whether locks may be granted now: the session is known to live and the store answers. */
+bool lock_may_grant(const struct engine *engine);
+
+/* The same for who grants at once if so; if not, it is asked again when that has changed. */
+bool lock_try_grant(struct engine *engine);
+
+/* Whether the log may tell that the store refused something: whoever is refused may ask again at
+ * once. */
+bool lock_may_log(const struct lock *lock, const char *what, int error);
+
+/* Whether the store has all these abilities. If not, the log tells. */
+bool lock_has_abilities(const struct lock *lock, unsigned abilities);
+
+/* Notes that something failed and is to be tried again, and tells so unless it was a lost
+ * connection: "PATH: WHAT: why; trying again". */
+void lock_retry_after(struct lock *lock, const char *what, int error);
+
+/* Whether it is to be asked for on_changed(). */
+bool lock_wants_attention(const struct lock *lock);
+
+/* Whether one of its claims is looked for in the next list. */
+bool lock_has_uncertain(const struct lock *lock);
+
+/* Asks the store for the queue of the lock, unless that is under way. */
+void lock_list(struct lock *lock);
+
+/* The number of the first list that will be sent from now on, which is asked for. */
+uint64_t lock_list_anew(struct lock *lock);
+
+/* Whether what is known of the queue is enough to grant anything. */
+bool lock_is_sure(const struct lock *lock);
+
+/* A claim of the lock has ended unbeknown to its host: a moratorium of the lock (moratorium.h). */
+void lock_begin_moratorium(struct lock *lock);
+
+/* Whether it lasts. If so, the lock's claims are looked at again when it is over. */
+bool lock_in_moratorium(const struct lock *lock);
+
+/* Whether a list has shown that a watched claim is gone before its watch has told: which may say
+ * that its host has not heard of that. */
+bool lock_has_ends_to_hear(const struct lock *lock);
+
+/* The lock of that path; NULL: it is not in use. */
+struct lock *lock_find(const struct engine *engine, const char *path);
+
+/* Finds or makes the lock, which gets the policy unless it is in use. NULL: out of memory. */
+struct lock *lock_open(struct engine *engine, const char *path, const struct lock_policy *policy);
+
+/* Frees the lock if nothing needs it. */
+void lock_free_if_unused(struct lock *lock);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The engine's books, shared by the files of the engine and nobody else. What one of these files
+ * does for the others is in the header of its name, and what it keeps in the books. A folder knows
+ * those below it.
+ *
+ *   src/engine: what becomes of claims
+ *     engine.c      calls, and time
+ *     report.c      what people are shown
+ *     inbox.c       what the store tells: answers and lists
+ *     session.c     the session and its lease
+ *     merge.c       bringing the queue in line with a list from the store
+ *     settle.c      what becomes of claims that wait: granted, refused, or blocked
+ *     decide.c      what becomes of wishes and of what is held: granted, refused, lost
+ *     handoff.c     whom a claim goes to next
+ *     proof.c       whether what is held still is, and tokens
+ *     steer.c       who asks holders for their locks, or takes them away
+ *     overseer.c    watches of our claims, for what others write into their data
+ *     transfer.c    the books passed on to another process
+ *     invariants.c  whether the books contradict themselves
+ *
+ *   src/engine/records: record locks
+ *     record.c      what processes hold
+ *     coverage.c    which claims stand for that
+ *     deadlock.c    who waits for whom in a cycle
+ *     search.c      whether a claim waits for a process, at whatever remove
+ *     test.c        F_GETLK: what a wish would conflict with
+ *
+ *   src/engine/books: the books
+ *     events.h      whom the engine serves, asks and tells
+ *     tenant.h      lock files, which share the engine's session
+ *     wish.c        what callers ask for: limits
+ *     claim.c       the life of one claim: placing, holding, withdrawing
+ *     owner.c       whose claims are
+ *     rival.c       claims of others, and watches
+ *     place.c       places in a queue: order, and what they exclude
+ *     conflict.c    which claims exclude each other
+ *     precedence.c  which of them go before others that came earlier
+ *     queue.c       the queue of one lock, and whom a change of it concerns
+ *     seek.c        how much of the time searches for cycles take
+ *     lock.c        one lock: its lists, and what is to be tried again
+ *     numbers.c     claims that are held back until the queue's numbers start anew
+ *     delay.c       nobody is granted for a while after a holder was lost
+ *     moratorium.c  nothing is granted for a while after the store has forgotten claims
+ *     grace.c       calls that do not wait, while another host's release is on its way
+ *     round_trip.c  how long a write takes
+ *     decisions.c   what callers are to be told, once the books are in order
+ *     outbox.c      what is sent to the store, behind the commit of the journal
+ *     save.c        the books as text, and what of them has changed
+ *
+ * The life of one of our claims:
+ *
+ *   state      list it is in   event                      next
+ *   ---------  --------------  -------------------------  ------------------------------------
+ *   WANTED     lock->unplaced  store connected, and not   PLACING, place() sent
+ *                              held back
+ *   PLACING    lock->unplaced  placed, queue known        WAITING
+ *                              placed, queue not known    QUEUED, list() sent
+ *                              placed, but abandoned      LEAVING
+ *                              ambiguous                  UNCERTAIN, list() sent
+ *                              refused by the store       decided -ENOLCK, freed
+ *                              put off by the store       WANTED
+ *   UNCERTAIN  lock->unplaced  found in a later list      WAITING (abandoned: LEAVING)
+ *                              not found                  WANTED (abandoned: freed)
+ *   QUEUED     lock->queue     list has come              WAITING
+ *   WAITING    lock->queue     nobody in front conflicts  HELD, decided 0
+ *                              would have to wait, may not, LEAVING, decided -EWOULDBLOCK
+ *                              and has had its grace
+ *                              would wait for itself      LEAVING, decided -EDEADLK
+ *                              its anchor is gone         WANTED, under a new name
+ *                              its number is the last one WANTED, under a new name
+ *                              others of a cycle are to   WANTED, under a new name
+ *                              pass it
+ *   HELD       lock->queue     released                   LEAVING
+ *   LEAVING    lock->leaving   withdrawn                  freed
+ *                              ambiguous or failed        LEAVING, withdraw() sent again
+ *   any        -               session lost               HELD: owner lost, freed; a wish: WANTED;
+ *                                                         else freed
+ *
+ * A claim serves its wishes in the order of asking: one, or several where the lock's policy hands
+ * claims on (handoff.c). The wish that it was granted to stays at the head of its list: the claim's
+ * holder is the owner of that wish. A claim is *kept* when it is HELD and the wish at its head has
+ * no owner any more. A wish that was taken back *lingers*: it does not ask, but stays in the list
+ * until its timer is due or a restarted call takes it up. A claim without wishes is abandoned: it
+ * is withdrawn as soon as its place is known.
+ *
+ * Rivals are the claims of everybody else; they are in lock->queue, or in lock->watched while only
+ * their watch or their delay keeps them.
+ */
+#ifndef DLOCKFS_ENGINE_BOOKS_STATE_H
+#define DLOCKFS_ENGINE_BOOKS_STATE_H
+
+/* Out of memory fails the request, not the daemon. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+#include <utlist.h>
+
+#include "base/log_limit.h"
+#include "base/timers.h"
+#include "config/config.h"
+#include "engine/books/claim.h"
+#include "engine/books/decisions.h"
+#include "engine/books/delay.h"
+#include "engine/books/events.h"
+#include "engine/books/lock.h"
+#include "engine/books/moratorium.h"
+#include "engine/books/numbers.h"
+#include "engine/books/owner.h"
+#include "engine/books/place.h"
+#include "engine/books/queue.h"
+#include "engine/books/rival.h"
+#include "engine/books/round_trip.h"
+#include "engine/books/save.h"
+#include "engine/books/seek.h"
+#include "engine/books/tenant.h"
+#include "journal/journal.h"
+#include "stores/store.h"
+
+/* What makes an owner a process with record locks on a file. Its claims are those of its record
+ * locks, and those that it took over from a flock(2) which was released before the record locks
+ * that the flock covered. */
+struct records {
+	UT_hash_handle hh; /* in lock->records, by process_id */
+	uint64_t process_id;
+	struct owner owner;
+	struct process *process;
+	struct records *process_prev, *process_next;
+	struct range_set held;
+	struct owner **files; /* open files through which it has locked */
+	size_t files_count, files_capacity;
+	int pid;
+};
+
+/* A process, as the kernel's number says, on all files of this host. */
+struct process {
+	UT_hash_handle hh; /* in engine->processes, by id */
+	uint64_t id;
+	uint32_t number; /* in the ids of its claims */
+	struct records *records;
+	size_t ranges; /* that it holds */
+};
+
+struct lock {
+	UT_hash_handle hh;
+	struct state_item item;
+	uint64_t serial;
+	struct engine *engine;
+	struct lock_policy policy;
+	size_t owners; /* open files */
+
+	struct place *unplaced;	  /* ours, in the order in which they were asked for */
+	struct place_queue queue; /* ours and foreign ones, in the store's order */
+	struct place *leaving;	  /* ours */
+	struct place *watched;	 /* rivals, out of the queue's books but with a watch, or orphans */
+	struct place *overseers; /* watches of claims of ours */
+	struct test *tests;
+	struct proof *proofs; /* undecided, or with prove() under way */
+	struct queue_counts in_queue;
+	struct handoffs handoffs;
+	struct attention attention;
+	struct records *records;
+	struct doubts doubts;
+	struct placing placing;
+	struct listing listing;
+	struct losses losses;
+	struct numbers numbers;
+	struct seeking seeking;
+
+	char path[];
+};
+
+/* Of a store that does not answer, or has no connection: session_mind_silence(). */
+struct silence {
+	int64_t nudged_ms; /* when it was nudged last; INT64_MIN: never */
+	bool hurried;	   /* it was connected then, and is not again */
+	int64_t nudge_ms;  /* when it will be, unless it answers; INT64_MAX: it will not */
+};
+
+/* session.h */
+struct session {
+	enum store_session state;
+	int64_t timeout_ms;   /* 0: it cannot end unnoticed */
+	int64_t suspended_ms; /* since when it is; INT64_MIN: since engine_advance() */
+	uint64_t connections; /* to the store, so far */
+	uint64_t lost;	      /* so many sessions were, so far */
+	uint32_t doubts;      /* so far: see engine_doubt() */
+	int64_t doubt_ms;     /* the latest of them; INT64_MIN: there was none */
+	bool beat_wanted;     /* a heartbeat is due at once, to show what stands */
+	bool beat_under_way;  /* one is, */
+	int64_t beat_sent_ms; /* sent at this time */
+	uint32_t beat_round;  /* each heartbeat brings along claims that had no turn in it */
+	struct round_trip round_trip;
+	struct silence silence;
+};
+
+/* As engine_set_placing_max() and engine_set_proofs_max() say. */
+struct limits {
+	size_t placing;
+	size_t proofs;
+};
+
+/* Questions on their way (test.h). */
+struct tests {
+	struct timers timers;
+	size_t count; /* for which there is room in that */
+};
+
+/* How many there are. */
+struct counts {
+	size_t claims;
+	size_t wishes; /* for which there is room in timers */
+	size_t holders;
+	size_t kept; /* claims: claim_is_kept() */
+	size_t waiters;
+	size_t worn; /* locks */
+};
+
+struct engine {
+	const struct engine_events *events;
+	void *context;
+	struct store *store;
+	unsigned abilities; /* STORE_HAS_..., of the store */
+	struct saving saving;
+	struct state_item item;
+	struct issued issued;
+	struct outgoing *outgoing; /* outbox.c */
+	struct grants grants;
+	struct session session;
+	struct moratorium moratorium;
+	int64_t now_ms;
+	struct limits limits;
+	int64_t retry_ms;	   /* when to send again what failed; INT64_MAX: nothing did */
+	struct log_limit refusals; /* what the log says of them */
+
+	struct tenant tenant;
+
+	struct lock *locks;
+	struct decisions decisions;
+	struct claim *changed; /* the last of a ring of WAITING claims, to be judged again */
+	struct timers timers;
+	struct tests tests;
+	struct counts count;
+	struct process *processes;
+	struct searches searches;
+};
+
+/* Whether anything is of this host that ends with the session. */
+static inline bool books_hold(const struct engine *engine)
+{
+	return engine->count.holders > 0 || engine->tenant.held > 0;
+}
+
+/* How the lock's claims are named. */
+static inline enum claim_recipe lock_recipe(const struct lock *lock)
+{
+	return (enum claim_recipe)lock->policy.recipe;
+}
+
+/* The mode in which the lock is taken by who asks for that one. */
+static inline enum claim_mode lock_mode(const struct lock *lock, enum claim_mode mode)
+{
+	return claim_recipe_shares(lock_recipe(lock)) ? mode : CLAIM_EXCLUSIVE;
+}
+
+#endif
