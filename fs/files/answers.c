@@ -149,7 +149,7 @@ static void send(struct filesystem *filesystem, const struct iovec *answer)
 		log_error("answering the kernel: %m");
 }
 
-static void send_all(struct filesystem *filesystem, const struct iovec *answers, size_t count)
+void answers_send_again(struct filesystem *filesystem, const struct iovec *answers, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		send(filesystem, &answers[i]);
@@ -165,7 +165,7 @@ static void send_collected(struct filesystem *filesystem, uint64_t handled)
 		at += answers->list[i].iov_len;
 	}
 	state_journal_commit(filesystem->journal, handled, answers->list, answers->count);
-	send_all(filesystem, answers->list, answers->count);
+	answers_send_again(filesystem, answers->list, answers->count);
 	answers->count = 0;
 	answers->used = 0;
 }
@@ -178,11 +178,6 @@ void answers_send(struct filesystem *filesystem, uint64_t handled)
 		send_collected(filesystem, handled);
 	for (size_t i = 0; i < filesystem->shards->count; i++)
 		engine_send(filesystem->shards->list[i].engine);
-}
-
-void answers_send_again(struct filesystem *filesystem, const struct iovec *answers, size_t count)
-{
-	send_all(filesystem, answers, count);
 }
 
 void answers_end(struct filesystem *filesystem)

@@ -173,11 +173,11 @@ void inode_free_if_unused(struct filesystem *filesystem, struct inode *inode)
 
 void inode_leave_idle(struct filesystem *filesystem, struct inode *inode)
 {
-	if (!inode->idle)
+	if (!inode->idle.listed)
 		return;
-	inode->idle = false;
-	DL_DELETE2(filesystem->inodes->idle, inode, idle_prev, idle_next);
-	DL_DELETE2(inode->user->idle, inode, user_idle_prev, user_idle_next);
+	inode->idle.listed = false;
+	DL_DELETE2(filesystem->inodes->idle, inode, idle.prev, idle.next);
+	DL_DELETE2(inode->user->idle, inode, idle.user_prev, idle.user_next);
 	inode_mark(inode);
 }
 
@@ -293,12 +293,12 @@ void inode_set_idle(struct filesystem *filesystem, struct inode *inode)
 	bool stays = inode->lockfile != NULL ? inode->lockfile->is_ours || inode->children != NULL
 					     : inode_is_directory(inode);
 
-	if (inode->idle || inode->handles > 0 || inode->parent == NULL || stays)
+	if (inode->idle.listed || inode->handles > 0 || inode->parent == NULL || stays)
 		return;
-	inode->idle = true;
-	inode->idle_since_ms = filesystem->now_ms;
-	DL_APPEND2(filesystem->inodes->idle, inode, idle_prev, idle_next);
-	DL_APPEND2(inode->user->idle, inode, user_idle_prev, user_idle_next);
+	inode->idle.listed = true;
+	inode->idle.since_ms = filesystem->now_ms;
+	DL_APPEND2(filesystem->inodes->idle, inode, idle.prev, idle.next);
+	DL_APPEND2(inode->user->idle, inode, idle.user_prev, idle.user_next);
 	inode_mark(inode);
 }
 
@@ -485,8 +485,8 @@ void inode_save(const struct inode *inode, FILE *out)
 	state_text(out, "path", inode->path);
 	state_unsigned(out, "maker", inode->maker);
 	fields_save(fields, inode, out);
-	if (inode->idle)
-		state_number(out, "idle_since_ms", inode->idle_since_ms);
+	if (inode->idle.listed)
+		state_number(out, "idle_since_ms", inode->idle.since_ms);
 	if (inode->lockfile != NULL)
 		lockfile_save(inode->lockfile, out);
 	text_save(&inode->text, out);

@@ -41,6 +41,14 @@ struct looked;
 struct shard;
 struct user;
 
+/* A named file that nobody has open is idle: its name goes after the configured time `idle`. */
+struct inode_idle {
+	bool listed;
+	int64_t since_ms;		     /* if listed: clock_now_ms() */
+	struct inode *prev, *next;	     /* in inodes->idle */
+	struct inode *user_prev, *user_next; /* in user->idle */
+};
+
 struct inode {
 	struct state_item item; /* first */
 	uint64_t node;
@@ -49,12 +57,9 @@ struct inode {
 	UT_hash_handle by_name;
 	struct inode *children; /* of a directory, by name */
 	nlink_t directories;	/* among them */
-	struct inode *idle_prev, *idle_next;
-	uid_t maker;	   /* the user on whose account the inode is */
-	struct user *user; /* has the shares of USER_NAMES for the name; NULL: no name */
-	struct inode *user_idle_prev, *user_idle_next; /* in user->idle */
-	int64_t idle_since_ms;
-	bool idle;		 /* in inodes->idle */
+	uid_t maker;		/* the user on whose account the inode is */
+	struct user *user;	/* has the shares of USER_NAMES for the name; NULL: no name */
+	struct inode_idle idle;
 	bool configured;	 /* one of the configuration's directories, or above one */
 	size_t handles;		 /* open files */
 	size_t finders;		 /* threads that have looked the inode up (looked.h), or list it */

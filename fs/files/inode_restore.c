@@ -59,9 +59,9 @@ static void restore_idle(struct filesystem *filesystem, struct inode *inode,
 			 struct state_reader *in)
 {
 	inode_set_idle(filesystem, inode);
-	if (!inode->idle)
+	if (!inode->idle.listed)
 		state_refuse(in, "idle_since_ms", "a file with a name");
-	inode->idle_since_ms = state_get_number(in, "idle_since_ms", 0, INT64_MAX);
+	inode->idle.since_ms = state_get_number(in, "idle_since_ms", 0, INT64_MAX);
 }
 
 int inode_restore(struct filesystem *filesystem, struct state_reader *in)
@@ -130,7 +130,7 @@ static void join_links(struct inodes *inodes)
 
 static int compare_idle(const struct inode *a, const struct inode *b)
 {
-	return (a->idle_since_ms > b->idle_since_ms) - (a->idle_since_ms < b->idle_since_ms);
+	return (a->idle.since_ms > b->idle.since_ms) - (a->idle.since_ms < b->idle.since_ms);
 }
 
 void inode_restore_end(struct filesystem *filesystem)
@@ -141,5 +141,5 @@ void inode_restore_end(struct filesystem *filesystem)
 	HASH_ITER (by_node, filesystem->inodes->by_node, inode, next) {
 		inode_free_if_unused(filesystem, inode);
 	}
-	DL_SORT2(filesystem->inodes->idle, compare_idle, idle_prev, idle_next);
+	DL_SORT2(filesystem->inodes->idle, compare_idle, idle.prev, idle.next);
 }

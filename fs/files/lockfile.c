@@ -53,7 +53,7 @@ struct lockfile *lockfile_create(struct inode *inode, char *path)
 	}
 	lockfile->inode = inode;
 	lockfile->path = path;
-	lockfile->maker_fd = -1;
+	lockfile->maker.pidfd = -1;
 	lockfile->links = 1;
 	lockfile->prev = lockfile->next = lockfile;
 	if (lockfile_set_queue(lockfile, NULL) == 0)
@@ -68,8 +68,8 @@ void lockfile_free(struct lockfile *lockfile)
 		return;
 	lockfile->prev->next = lockfile->next;
 	lockfile->next->prev = lockfile->prev;
-	if (lockfile->maker_fd >= 0)
-		close(lockfile->maker_fd);
+	if (lockfile->maker.pidfd >= 0)
+		close(lockfile->maker.pidfd);
 	free(lockfile->opening);
 	free(lockfile->queue);
 	free(lockfile->path);
@@ -175,9 +175,9 @@ static const struct field fields[] = {
 	{"file_links", FIELD_UNSIGNED(struct lockfile, links, UINT32_MAX)},
 	{"file_version", FIELD_UNSIGNED(struct lockfile, version, UINT32_MAX)},
 	{"file_dates", FIELD_FLAG(struct lockfile, dates)},
-	{"file_maker", FIELD_NUMBER(struct lockfile, maker, 0, INT32_MAX)},
-	{"file_maker_start", FIELD_UNSIGNED(struct lockfile, maker_start, UINT64_MAX)},
-	{"file_command", FIELD_CHARS(struct lockfile, command)},
+	{"file_maker", FIELD_NUMBER(struct lockfile, maker.pid, 0, INT32_MAX)},
+	{"file_maker_start", FIELD_UNSIGNED(struct lockfile, maker.start, UINT64_MAX)},
+	{"file_command", FIELD_CHARS(struct lockfile, maker.command)},
 	{"file_is_taken", FIELD_FLAG(struct lockfile, is_taken)},
 	{"file_is_linked", FIELD_FLAG(struct lockfile, is_linked)},
 	{"file_is_moved", FIELD_FLAG(struct lockfile, is_moved)},
@@ -211,7 +211,7 @@ int lockfile_restore(struct inode *inode, struct state_reader *in, struct lockfi
 	if (lockfile == NULL)
 		return state_starve(in);
 	fields_restore(fields, lockfile, in);
-	lockfile->maker_fd = -1;
+	lockfile->maker.pidfd = -1;
 	lockfile->inode = inode;
 	lockfile->prev = lockfile->next = lockfile;
 	*ret = lockfile;

@@ -52,6 +52,15 @@ struct lockfile_opening {
 	struct asking *asking; /* until then: ops/asking.h */
 };
 
+/* The process that made the name. */
+struct lockfile_maker {
+	pid_t pid;	/* 0: unknown */
+	uint64_t start; /* when the process started: process_start(); 0: not needed, or unknown */
+	int pidfd;	/* -1: not needed, or unknown */
+	bool ended;	/* so the name is to go (file_owner) */
+	char command[16];
+};
+
 struct lockfile {
 	struct inode *inode;
 	bool is_named; /* the inode has a name */
@@ -61,20 +70,16 @@ struct lockfile {
 	bool is_ours;  /* this host has made the name, and the name stands */
 	char id[LOCKFILE_ID_BYTES];
 	uint64_t number;
-	nlink_t links;	      /* of a name of another host */
-	uint32_t version;     /* of a name of another host, as it was read last */
-	char who[128];	      /* who made a name of another host */
-	bool dates;	      /* mtime is not when the store had the text */
-	uint64_t lost_by;     /* the event (telling.h) that took the name away; 0: none has */
-	bool is_taken;	      /* somebody else has taken the name away */
-	bool is_linked;	      /* there are, or were, others in the ring */
-	bool is_moved;	      /* a directory that was renamed with names in it */
-	bool is_linking;      /* link(2) makes the name, and the store has not decided */
-	pid_t maker;	      /* the process that made the name; 0: unknown */
-	uint64_t maker_start; /* when that started: process_start(); 0: not needed, or unknown */
-	int maker_fd;	      /* pidfd of the maker; -1: not needed, or unknown */
-	bool maker_ended;     /* so the name is to go (file_owner) */
-	char command[16];
+	nlink_t links;	  /* of a name of another host */
+	uint32_t version; /* of a name of another host, as it was read last */
+	char who[128];	  /* who made a name of another host */
+	bool dates;	  /* mtime is not when the store had the text */
+	uint64_t lost_by; /* the event (telling.h) that took the name away; 0: none has */
+	bool is_taken;	  /* somebody else has taken the name away */
+	bool is_linked;	  /* there are, or were, others in the ring */
+	bool is_moved;	  /* a directory that was renamed with names in it */
+	bool is_linking;  /* link(2) makes the name, and the store has not decided */
+	struct lockfile_maker maker;
 	struct lockfile *prev, *next;	  /* the ring of links: this one, if it is alone */
 	struct lockfile_opening *opening; /* NULL: there is none */
 	struct late *late; /* ops/late.h: the text is stored late; NULL: another one of the ring may

@@ -115,29 +115,30 @@ static void watch_maker(struct inode *inode)
 
 	if (inode_policy(inode).file_owner != FILE_OWNER_PROCESS)
 		return;
-	if (epoll_ctl(filesystem->inodes->makers, EPOLL_CTL_ADD, inode->lockfile->maker_fd,
+	if (epoll_ctl(filesystem->inodes->makers, EPOLL_CTL_ADD, inode->lockfile->maker.pidfd,
 		      &event) < 0 &&
 	    may_log(inode))
 		log_lock_error(inode->path, "the end of process %d will not be seen: %m",
-			       (int)inode->lockfile->maker);
+			       (int)inode->lockfile->maker.pid);
 }
 
 void lockfile_name_note_maker(struct inode *inode, pid_t thread)
 {
 	struct lockfile *lockfile = inode->lockfile;
 
-	lockfile->maker = claim_text_process(thread);
-	claim_text_command(lockfile->maker, lockfile->command);
+	lockfile->maker.pid = claim_text_process(thread);
+	claim_text_command(lockfile->maker.pid, lockfile->maker.command);
 	if (!wants_maker(inode))
 		return;
-	lockfile->maker_fd = lockfile->maker != 0 ? pidfd_open(lockfile->maker, 0) : -1;
-	if (lockfile->maker_fd >= 0) {
-		lockfile->maker_start = process_start(lockfile->maker);
+	lockfile->maker.pidfd = lockfile->maker.pid != 0 ? pidfd_open(lockfile->maker.pid, 0) : -1;
+	if (lockfile->maker.pidfd >= 0) {
+		lockfile->maker.start = process_start(lockfile->maker.pid);
 		watch_maker(inode);
 	} else if (may_log(inode)) {
-		log_lock_warning(
-			inode->path, "process %d cannot be watched: %s", (int)lockfile->maker,
-			lockfile->maker != 0 ? strerror(errno) : "it is in another pid namespace");
+		log_lock_warning(inode->path, "process %d cannot be watched: %s",
+				 (int)lockfile->maker.pid,
+				 lockfile->maker.pid != 0 ? strerror(errno)
+							  : "it is in another pid namespace");
 	}
 }
 
@@ -145,33 +146,34 @@ void lockfile_name_copy_maker(struct inode *inode, const struct inode *from)
 {
 	struct lockfile *lockfile = inode->lockfile;
 
-	lockfile->maker = from->lockfile->maker;
-	lockfile->maker_start = from->lockfile->maker_start;
-	memcpy(lockfile->command, from->lockfile->command, sizeof(lockfile->command));
-	if (from->lockfile->maker_fd < 0)
+	lockfile->maker.pid = from->lockfile->maker.pid;
+	lockfile->maker.start = from->lockfile->maker.start;
+	memcpy(lockfile->maker.command, from->lockfile->maker.command,
+	       sizeof(lockfile->maker.command));
+	if (from->lockfile->maker.pidfd < 0)
 		return;
-	lockfile->maker_fd = fcntl(from->lockfile->maker_fd, F_DUPFD_CLOEXEC, 0);
-	if (lockfile->maker_fd >= 0)
+	lockfile->maker.pidfd = fcntl(from->lockfile->maker.pidfd, F_DUPFD_CLOEXEC, 0);
+	if (lockfile->maker.pidfd >= 0)
 		watch_maker(inode);
 	else if (may_log(inode))
 		log_lock_error(inode->path, "process %d cannot be watched: %m",
-			       (int)lockfile->maker);
+			       (int)lockfile->maker.pid);
 }
 
 void lockfile_name_reopen_maker(struct inode *inode)
 {
 	struct lockfile *lockfile = inode->lockfile;
 
-	if (!lockfile->is_ours || lockfile->maker_start == 0 || !wants_maker(inode))
+	if (!lockfile->is_ours || lockfile->maker.start == 0 || !wants_maker(inode))
 		return;
-	lockfile->maker_fd = process_open(lockfile->maker, lockfile->maker_start);
-	if (lockfile->maker_fd >= 0)
+	lockfile->maker.pidfd = process_open(lockfile->maker.pid, lockfile->maker.start);
+	if (lockfile->maker.pidfd >= 0)
 		watch_maker(inode);
 	else if (errno != ESRCH)
 		log_lock_error(inode->path, "process %d cannot be watched: %m",
-			       (int)lockfile->maker);
+			       (int)lockfile->maker.pid);
 	else if (inode_policy(inode).file_owner == FILE_OWNER_PROCESS)
-		lockfile->maker_ended = true;
+		lockfile->maker.ended = true;
 }
 
 struct inode *lockfile_name_next_abandoned(const struct filesystem *filesystem)
@@ -180,10 +182,10 @@ struct inode *lockfile_name_next_abandoned(const struct filesystem *filesystem)
 
 	while (epoll_wait(filesystem->inodes->makers, &event, 1, 0) == 1) {
 		struct inode *inode = inode_find(filesystem->inodes, event.data.u64);
-		if (inode == NULL || inode->lockfile == NULL || inode->lockfile->maker_fd < 0)
+		if (inode == NULL || inode->lockfile == NULL || inode->lockfile->maker.pidfd < 0)
 			continue;
-		close(inode->lockfile->maker_fd);
-		inode->lockfile->maker_fd = -1;
+		close(inode->lockfile->maker.pidfd);
+		inode->lockfile->maker.pidfd = -1;
 		if (inode->lockfile->is_ours && inode->parent != NULL)
 			return inode;
 	}
@@ -219,17 +221,17 @@ int lockfile_name_revoke(const struct inode *inode, const char *who)
 
 	if (signal == 0)
 		return -EOPNOTSUPP;
-	if (lockfile->maker_fd < 0)
+	if (lockfile->maker.pidfd < 0)
 		return -ESRCH;
 	struct signal_round round = signal_round_begin(inode->shard->filesystem->board);
-	int result = signal_round_send(&round, lockfile->maker_fd, lockfile->maker, inode->maker,
-				       signal);
+	int result = signal_round_send(&round, lockfile->maker.pidfd, lockfile->maker.pid,
+				       inode->maker, signal);
 	signal_round_end(&round);
 	if (result < 0)
 		return result;
 	if (may_log(inode))
 		log_lock_warning(inode->path, "%s asks for the lock file, sent SIG%s to process %d",
-				 who, sigabbrev_np(signal), (int)lockfile->maker);
+				 who, sigabbrev_np(signal), (int)lockfile->maker.pid);
 	return 0;
 }
 
@@ -245,7 +247,7 @@ static void note_gone(struct inode *inode, enum lockfile_end why)
 		return;
 	if (why == LOCKFILE_LOST) {
 		log_lock_error(inode->path, "lock file lost with the session, of process %d (%s)",
-			       (int)inode->lockfile->maker, inode->lockfile->command);
+			       (int)inode->lockfile->maker.pid, inode->lockfile->maker.command);
 		telling_lose_file(inode);
 	} else {
 		if (may_log(inode))

@@ -61,8 +61,8 @@ char *lockfile_text_format(const struct inode *inode, nlink_t links)
 	if (clock_ns_of(inode->atime) != clock_ns_of(inode->mtime))
 		state_time(out, "atime", inode->atime);
 	state_text(out, "host", inode->shard->filesystem->host);
-	state_number(out, "pid", lockfile->maker);
-	state_text(out, "command", lockfile->command);
+	state_number(out, "pid", lockfile->maker.pid);
+	state_text(out, "command", lockfile->maker.command);
 	format_text(out, &inode->text);
 	bool failed = ferror(out) != 0;
 	if (fclose(out) != 0 || failed) {

@@ -94,7 +94,7 @@ void names_drop_idle(struct filesystem *filesystem)
 int64_t names_idle_deadline(const struct filesystem *filesystem)
 {
 	const struct inode *inode = filesystem->inodes->idle;
-	return inode != NULL ? inode->idle_since_ms + filesystem->config->idle_ms : INT64_MAX;
+	return inode != NULL ? inode->idle.since_ms + filesystem->config->idle_ms : INT64_MAX;
 }
 
 void names_make_room(struct filesystem *filesystem, uid_t uid, size_t shares)

@@ -89,15 +89,15 @@ static void add_maker(struct telling *telling, const struct inode *inode, int si
 
 	if (maker == NULL) {
 		log_lock_error(inode->path, "cannot send SIG%s to process %d: %m",
-			       sigabbrev_np(signal), (int)lockfile->maker);
+			       sigabbrev_np(signal), (int)lockfile->maker.pid);
 		return;
 	}
-	maker->pidfd = lockfile->maker_fd;
-	maker->pid = lockfile->maker;
+	maker->pidfd = lockfile->maker.pidfd;
+	maker->pid = lockfile->maker.pid;
 	maker->user = inode->maker;
 	maker->signal = signal;
 	strcpy(maker->path, inode->path);
-	lockfile->maker_fd = -1;
+	lockfile->maker.pidfd = -1;
 	DL_APPEND(telling->makers, maker);
 }
 
@@ -114,7 +114,7 @@ void telling_lose_file(struct inode *inode)
 		link->lockfile->lost_by = telling->event + 1;
 		link = inode_next_link(link);
 	} while (link != inode);
-	if (signal != 0 && inode->lockfile->maker_fd >= 0)
+	if (signal != 0 && inode->lockfile->maker.pidfd >= 0)
 		add_maker(telling, inode, signal);
 }
 

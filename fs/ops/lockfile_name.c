@@ -173,7 +173,7 @@ bool lockfile_is_done(const struct asking *asking, struct inode *directory)
 		return false;
 	return facts->number == inode->lockfile->number ||
 	       (!lockfile_is_ours(inode_child(directory, inode->name)) &&
-		facts->maker == inode->lockfile->maker &&
+		facts->maker == inode->lockfile->maker.pid &&
 		(facts->mode & S_IFMT) == (inode->mode & S_IFMT));
 }
 
@@ -567,7 +567,7 @@ void lockfile_abandon(struct inode *inode)
 	if (user_lines_pass(asking->filesystem, inode->maker, USER_LINES_EVENTS))
 		log_lock_warning(inode->path,
 				 "process %d (%s), which made the lock file, has ended: removed",
-				 (int)inode->lockfile->maker, inode->lockfile->command);
+				 (int)inode->lockfile->maker.pid, inode->lockfile->maker.command);
 	asking->name = strdup(inode->name);
 	asking->node = inode->node;
 	if (asking->name != NULL)

@@ -269,7 +269,7 @@ void lockfile_resume_all(struct filesystem *filesystem)
 
 		if (lockfile != NULL)
 			lockfile_name_reopen_maker(inode);
-		if (lockfile != NULL && lockfile->maker_ended && inode->parent != NULL)
+		if (lockfile != NULL && lockfile->maker.ended && inode->parent != NULL)
 			lockfile_abandon(inode);
 		if (lockfile == NULL || lockfile->opening == NULL || lockfile->opening->decided)
 			continue;

@@ -232,8 +232,8 @@ static void test_maker(void **state)
 
 	(void)state;
 	assert_true(lockfile_renew_id(fixture.inode->lockfile));
-	lockfile->maker = 4711;
-	strcpy(lockfile->command, "a\nb (c");
+	lockfile->maker.pid = 4711;
+	strcpy(lockfile->maker.command, "a\nb (c");
 	struct lockfile_facts facts = copy(1);
 	assert_non_null(strstr(facts.who, "process 4711 (a%0Ab%20(c)"));
 	assert_null(strchr(facts.who, '\n'));
@@ -408,7 +408,7 @@ static void test_restored_open(void **state)
 			 0);
 	assert_ptr_equal(inode->user, user_find(filesystem->users, ALICE));
 	inode_unuse(filesystem, inode);
-	assert_true(inode->idle);
+	assert_true(inode->idle.listed);
 }
 
 static void set_names(const char *limit)
