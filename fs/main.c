@@ -31,6 +31,7 @@
 #include "kernel/notifier.h"
 #include "kernel/notifier_process.h"
 #include "kernel/warden.h"
+#include "kernel/warden_process.h"
 #include "loop.h"
 #include "ops/serving.h"
 #include "options.h"

@@ -5,7 +5,6 @@
 #include "files/claim_text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,21 +16,7 @@
 #include "base/escape.h"
 #include "base/platform.h"
 #include "journal/fields.h"
-
-/* Reads the beginning of a file in /proc/PID; nothing if there is no such process. */
-static void read_of_process(pid_t pid, const char *file, char *text, size_t bytes)
-{
-	char path[32];
-	ssize_t got = -1;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	int fd = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd >= 0) {
-		got = read(fd, text, bytes - 1);
-		close(fd);
-	}
-	text[got > 0 ? got : 0] = '\0';
-}
+#include "kernel/proc.h"
 
 /* The first thread of a process is in the thread group of its own number; for any other thread
  * tgkill(2) fails. This costs a tenth of reading a file in /proc. */
@@ -47,14 +32,14 @@ pid_t claim_text_process(pid_t thread)
 
 	if (is_process(thread))
 		return thread;
-	read_of_process(thread, "status", status, sizeof(status));
+	proc_read(thread, "status", status, sizeof(status));
 	const char *found = strstr(status, field);
 	return found != NULL ? (pid_t)strtol(found + strlen(field), NULL, 10) : thread;
 }
 
 void claim_text_command(pid_t process, char command[16])
 {
-	read_of_process(process, "comm", command, 16);
+	proc_read(process, "comm", command, 16);
 	command[strcspn(command, "\n")] = '\0';
 }
 

@@ -92,9 +92,14 @@ struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode,
 	return handle;
 }
 
-struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, uid_t uid)
+int handle_open(struct filesystem *filesystem, struct inode *inode, uid_t uid, struct handle **ret)
 {
-	return handle_reopen(filesystem, inode, ++filesystem->handles->last_number, uid);
+	int error = user_check(filesystem, uid, USER_FILES, handle_shares(inode));
+
+	if (error != 0)
+		return error;
+	*ret = handle_reopen(filesystem, inode, ++filesystem->handles->last_number, uid);
+	return *ret != NULL ? 0 : -ENOMEM;
 }
 
 static struct state_place place(const struct state_item *item)

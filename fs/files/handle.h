@@ -76,11 +76,12 @@ struct handles {
 /* How many shares of USER_FILES an open file of that inode counts for. */
 size_t handle_shares(const struct inode *inode);
 
-/* Opens the inode, on the account of `uid`, whose limit the caller has checked. Returns NULL when
- * out of memory. */
-struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, uid_t uid);
+/* Opens the inode, on the account of `uid`. Returns 0; -ENOMEM; or what user_check() says, if the
+ * user may not have one more open file. */
+int handle_open(struct filesystem *filesystem, struct inode *inode, uid_t uid, struct handle **ret);
 
-/* Opens the inode as another process did, under the number of that process. */
+/* Opens the inode by a handle that was opened in another process, under the number that the handle
+ * got there. The user's limit does not count. Returns NULL when out of memory. */
 struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode, uint64_t number,
 			     uid_t uid);
 

@@ -437,7 +437,7 @@ void holder_keep_all(const struct handle *handle)
  * it will get no signal. */
 static int reopen(const struct handle *handle, pid_t pid, uint64_t start)
 {
-	int pidfd = start != 0 ? process_open(pid, start) : -1;
+	int pidfd = start != 0 ? process_start_open(pid, start) : -1;
 
 	if (start != 0 && pidfd < 0 && errno != ESRCH)
 		log_lock_error(handle->inode->path, "process %d will get no SIG%s: %m", (int)pid,

@@ -159,6 +159,11 @@ char *inode_lockfile_path(const struct inode *directory, const char *name);
 /* The next inode in the ring of links of a lock file; the inode itself, if it is alone. */
 struct inode *inode_next_link(const struct inode *inode);
 
+/* For each inode of the ring of links, that inode first; none for NULL. The ring stays as it is. */
+#define LINKS_FOREACH(link, inode)                                                                 \
+	for ((link) = (inode); (link) != NULL;                                                     \
+	     (link) = inode_next_link(link) != (inode) ? inode_next_link(link) : NULL)
+
 /* Counts an open file in or out. A named file that nobody has open is idle. */
 void inode_use(struct filesystem *filesystem, struct inode *inode);
 void inode_unuse(struct filesystem *filesystem, struct inode *inode);

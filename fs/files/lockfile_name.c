@@ -166,7 +166,7 @@ void lockfile_name_reopen_maker(struct inode *inode)
 
 	if (!lockfile->is_ours || lockfile->maker.start == 0 || !wants_maker(inode))
 		return;
-	lockfile->maker.pidfd = process_open(lockfile->maker.pid, lockfile->maker.start);
+	lockfile->maker.pidfd = process_start_open(lockfile->maker.pid, lockfile->maker.start);
 	if (lockfile->maker.pidfd >= 0)
 		watch_maker(inode);
 	else if (errno != ESRCH)

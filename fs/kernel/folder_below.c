@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "kernel/proc.h"
 
 /* What dlockfs, its libraries, and the programs that it starts open or connect to while the mount
  * is there. Files of /etc may be symbolic links. What the configuration names is off limits below
@@ -171,14 +172,10 @@ static struct local_locks read_locks(dev_t device)
 /* "process 4711 flock" */
 static void describe_process(long pid, char *text, size_t bytes)
 {
-	char path[32], command[32] = "";
+	char command[32];
 
-	snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
-	FILE *file = pid > 0 ? fopen(path, "re") : NULL;
-	if (file != NULL && fgets(command, sizeof(command), file) != NULL)
-		command[strcspn(command, "\n")] = '\0';
-	if (file != NULL)
-		fclose(file);
+	proc_read((pid_t)pid, "comm", command, sizeof(command));
+	command[strcspn(command, "\n")] = '\0';
 	if (pid > 0)
 		snprintf(text, bytes, "process %ld %s", pid, command);
 	else

@@ -5,7 +5,6 @@
 #include "kernel/kill_right.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,20 +12,7 @@
 #include <unistd.h>
 
 #include "base/platform.h"
-
-/* Reads the begin of a file of the process, which fits. Returns false if that cannot be read. */
-static bool read_file(pid_t pid, const char *name, char *text, size_t text_bytes)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t bytes = file >= 0 ? read(file, text, text_bytes - 1) : -1;
-	if (file >= 0)
-		close(file);
-	text[bytes > 0 ? bytes : 0] = '\0';
-	return bytes > 0;
-}
+#include "kernel/proc.h"
 
 static bool read_link(const char *path, char *text, size_t text_bytes)
 {
@@ -47,7 +33,7 @@ static bool is_root_there(uid_t user, pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	if (!read_link("/proc/self/ns/user", own, sizeof(own)) ||
 	    !read_link(path, other, sizeof(other)) || strcmp(own, other) == 0 ||
-	    !read_file(pid, "uid_map", map, sizeof(map)))
+	    proc_read(pid, "uid_map", map, sizeof(map)) == 0)
 		return false;
 	for (const char *at = map; sscanf(at, "%" SCNu32 "%" SCNu32 "%" SCNu32 "%n", &inside,
 					  &outside, &count, &length) == 3;
@@ -65,7 +51,7 @@ bool kill_right_has(uid_t user, pid_t pid)
 
 	if (user == 0)
 		return true;
-	if (!read_file(pid, "status", text, sizeof(text)))
+	if (proc_read(pid, "status", text, sizeof(text)) == 0)
 		return false;
 	const char *ids = strstr(text, "\nUid:");
 	if (ids == NULL ||

@@ -204,7 +204,7 @@ static size_t signal_holders(const struct lease_watch *watch, enum whose whose)
 		if (!lease_board_read(board, entry, &process) ||
 		    !take(board, entry, process.store, whose, now_ms))
 			continue;
-		int pidfd = process_open(process.pid, process.start);
+		int pidfd = process_start_open(process.pid, process.start);
 		if (pidfd < 0)
 			continue;
 		if (watch->device == 0 || descriptors_have_of(process.pid, watch->device))

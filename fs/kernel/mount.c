@@ -65,10 +65,9 @@ static void warn_of_request_timeout(void)
 		if (file == NULL)
 			continue;
 		if (fscanf(file, "%u", &seconds) == 1 && seconds > 0)
-			log_warning(
-				"%s is %u: the kernel will end the mount when a call has waited "
-				"so many seconds for its lock; set it to 0",
-				names[i], seconds);
+			log_warning("%s is %u: the kernel will end the mount when a call has "
+				    "waited so many seconds for its lock; set it to 0",
+				    names[i], seconds);
 		fclose(file);
 	}
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
-#include <mntent.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -129,32 +128,6 @@ static char *resolve(const char *mountpoint)
 	return result;
 }
 
-/* The type of the topmost mount at the path, in `type`. Returns false if nothing is mounted there.
- */
-static bool find_mount(const char *path, char *type, size_t type_bytes)
-{
-	FILE *mounts = setmntent("/proc/self/mounts", "r");
-	const struct mntent *entry;
-	bool found = false;
-
-	while (mounts != NULL && (entry = getmntent(mounts)) != NULL) {
-		if (strcmp(entry->mnt_dir, path) != 0)
-			continue;
-		snprintf(type, type_bytes, "%s", entry->mnt_type);
-		found = true;
-	}
-	if (mounts != NULL)
-		endmntent(mounts);
-	return found;
-}
-
-bool mount_point_is_ours(const char *path)
-{
-	char type[64];
-
-	return find_mount(path, type, sizeof(type)) && strcmp(type, MOUNT_TYPE) == 0;
-}
-
 /* Undoes what proc(5) does with spaces, tabs, newlines and backslashes: \040 and so on. */
 static void decode(char *text)
 {
@@ -174,7 +147,8 @@ static void decode(char *text)
 
 /* What mountinfo has of a mount. */
 struct found {
-	unsigned int device; /* 0: there is no dlockfs there */
+	char type[64]; /* "": nothing is mounted there */
+	unsigned int device;
 	bool has_option;
 };
 
@@ -188,15 +162,16 @@ static void read_line(char *line, const char *path, const char *option, struct f
 	if (type == NULL || sscanf(line, "%*d %*d %*u:%u %*s %n", &minor, &begin) != 1 ||
 	    begin == 0)
 		return;
-	bool ours = strncmp(type + 3, MOUNT_TYPE " ", strlen(MOUNT_TYPE " ")) == 0;
 	*type = '\0';
+	type += strlen(" - ");
 	char *point = strtok_r(line + begin, " ", &rest);
 	if (point == NULL)
 		return;
 	decode(point);
 	if (strcmp(point, path) != 0)
 		return;
-	*found = (struct found){.device = ours ? minor : 0};
+	*found = (struct found){.device = minor};
+	snprintf(found->type, sizeof(found->type), "%.*s", (int)strcspn(type, " "), type);
 	while ((word = strtok_r(NULL, " ,", &rest)) != NULL)
 		found->has_option |= strcmp(word, option) == 0;
 }
@@ -217,9 +192,21 @@ static struct found find_topmost(const char *path, const char *option)
 	return found;
 }
 
+static bool is_ours(const struct found *found)
+{
+	return strcmp(found->type, MOUNT_TYPE) == 0;
+}
+
+bool mount_point_is_ours(const char *path)
+{
+	const struct found found = find_topmost(path, "");
+	return is_ours(&found);
+}
+
 unsigned int mount_point_device(const char *path)
 {
-	return find_topmost(path, "").device;
+	const struct found found = find_topmost(path, "");
+	return is_ours(&found) ? found.device : 0;
 }
 
 bool mount_point_has_option(const char *path, const char *option)
@@ -303,15 +290,15 @@ bool mount_point_is_left(const char *path)
 }
 
 /* Unmounts what a dead dlockfs has left at the path. */
-static int clear_mount(const char *path, const char *type, bool abandoned, char *why,
+static int clear_mount(const char *path, const struct found *found, bool abandoned, char *why,
 		       size_t why_bytes)
 {
 	enum mount_life life = MOUNT_ALIVE;
-	if (strcmp(type, MOUNT_TYPE) == 0)
+	if (is_ours(found))
 		life = abandoned ? MOUNT_DEAD : find_life(path);
 	if (life != MOUNT_DEAD) {
-		snprintf(why, why_bytes, "%s: a mount of type %s is already there%s", path, type,
-			 life == MOUNT_SILENT ? ", and does not answer" : "");
+		snprintf(why, why_bytes, "%s: a mount of type %s is already there%s", path,
+			 found->type, life == MOUNT_SILENT ? ", and does not answer" : "");
 		return -EBUSY;
 	}
 	int error = mount_point_unmount(path);
@@ -337,16 +324,20 @@ void mount_point_remove(const char *path)
 static int make_free(const char *path, bool abandoned, bool nonempty, bool *ret_made, char *why,
 		     size_t why_bytes)
 {
-	char type[64];
+	struct found found;
 	struct stat attr;
 	bool mounted = false;
 	int error = 0;
 
 	*ret_made = false;
 	/* A mount on first use (x-systemd.automount) has autofs there, to be mounted upon. */
-	while (error == 0 && (mounted = find_mount(path, type, sizeof(type))) &&
-	       strcmp(type, "autofs") != 0)
-		error = clear_mount(path, type, abandoned, why, why_bytes);
+	while (error == 0) {
+		found = find_topmost(path, "");
+		mounted = found.type[0] != '\0';
+		if (!mounted || strcmp(found.type, "autofs") == 0)
+			break;
+		error = clear_mount(path, &found, abandoned, why, why_bytes);
+	}
 	if (error != 0)
 		return error;
 	error = folder_below_make(path);

@@ -327,8 +327,8 @@ _Noreturn void notifier_process_run(char *const *arguments)
 
 	if (given >= 0 && journal < 0)
 		_exit(EXIT_FAILURE);
-	int daemon = process_open(atoi(arguments[ARGUMENT_DAEMON]),
-				  strtoull(arguments[ARGUMENT_START], NULL, 10));
+	int daemon = process_start_open(atoi(arguments[ARGUMENT_DAEMON]),
+					strtoull(arguments[ARGUMENT_START], NULL, 10));
 	if (daemon < 0 && errno != ESRCH) /* else it has ended */
 		_exit(EXIT_FAILURE);
 	/* The guard is not a child of the daemon: another program that goes on in the daemon's

@@ -2,26 +2,20 @@
 #include "kernel/process_start.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/platform.h"
+#include "kernel/proc.h"
 
 uint64_t process_start(pid_t pid)
 {
-	char path[64], text[1024];
 	uint64_t start = 0;
+	char text[1024];
 	int spaces = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t bytes = file >= 0 ? read(file, text, sizeof(text) - 1) : 0;
-	if (file >= 0)
-		close(file);
-	text[bytes > 0 ? bytes : 0] = '\0';
+	proc_read(pid, "stat", text, sizeof(text));
 	/* The time is behind 19 other fields that follow the name, which may have spaces and
 	 * parentheses. */
 	const char *at = strrchr(text, ')');
@@ -32,7 +26,7 @@ uint64_t process_start(pid_t pid)
 	return start;
 }
 
-int process_open(pid_t pid, uint64_t start)
+int process_start_open(pid_t pid, uint64_t start)
 {
 	int pidfd = pidfd_open(pid, 0);
 

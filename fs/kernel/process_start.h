@@ -15,6 +15,6 @@ uint64_t process_start(pid_t pid);
 
 /* A pidfd of the process with that number that started then; -1: it has ended, or with errno
  * EMFILE, ENFILE or ENOMEM there was no pidfd to be had. */
-int process_open(pid_t pid, uint64_t start);
+int process_start_open(pid_t pid, uint64_t start);
 
 #endif

@@ -21,7 +21,7 @@
 #include "base/platform.h"
 #include "kernel/own_program.h"
 #include "kernel/packet.h"
-#include "kernel/warden_arguments.h"
+#include "kernel/warden_process.h"
 
 #define START_LIMIT_MS 2000
 

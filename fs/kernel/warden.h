@@ -130,9 +130,4 @@ int warden_ask(const struct warden_request *request, const char *text, const int
 /* The same for what has only a result: that, or -errno. */
 int64_t warden_do(const struct warden_request *request);
 
-/* The warden's main(), which a program calls before anything else: whether the arguments are its,
- * and its work. */
-bool warden_process_is_meant(char *const *arguments);
-_Noreturn void warden_process_run(char *const *arguments);
-
 #endif

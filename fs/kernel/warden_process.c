@@ -3,6 +3,8 @@
  * The warden's process. Owns its sockets. What comes by them was written by a process that may have
  * been taken over.
  */
+#include "kernel/warden_process.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -29,9 +31,9 @@
 #include "kernel/nosymfollow.h"
 #include "kernel/notifier_process.h"
 #include "kernel/packet.h"
+#include "kernel/proc.h"
 #include "kernel/process_start.h"
 #include "kernel/warden.h"
-#include "kernel/warden_arguments.h"
 
 #define SOCKETS_MAX 8
 
@@ -78,14 +80,10 @@ static void tell_file(const struct warden *warden, const struct order *order, st
  */
 static bool is_of_process(int descriptor, pid_t pid)
 {
-	char path[48], text[512];
+	char name[24], text[512];
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", descriptor);
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t bytes = file >= 0 ? read(file, text, sizeof(text) - 1) : -1;
-	if (file >= 0)
-		close(file);
-	text[bytes > 0 ? bytes : 0] = '\0';
+	snprintf(name, sizeof(name), "fdinfo/%d", descriptor);
+	proc_read(getpid(), name, text, sizeof(text));
 	const char *number = strstr(text, "\nPid:\t");
 	return number != NULL && pid > 0 && atoi(number + strlen("\nPid:\t")) == pid;
 }

@@ -13,6 +13,7 @@
 #include "files/filesystem.h"
 #include "files/lockfile_name.h"
 #include "files/looked.h"
+#include "files/reply.h"
 #include "files/request.h"
 #include "files/shard.h"
 #include "files/user_writes.h"
@@ -246,10 +247,7 @@ void asking_reply(struct asking *asking, int error)
 
 void asking_reply_entry(struct asking *asking, const struct inode *inode)
 {
-	struct fuse_entry_param entry;
-
-	inode_entry(inode, &entry);
-	fuse_reply_entry(asking->waiting.req, &entry);
+	reply_entry(asking->waiting.req, inode);
 	asking_free(asking);
 }
 
@@ -260,10 +258,7 @@ void asking_reply_stale(struct asking *asking)
 
 void asking_reply_attr(struct asking *asking, const struct inode *inode)
 {
-	struct stat attr;
-
-	inode_stat(inode, &attr);
-	fuse_reply_attr(asking->waiting.req, &attr, 0);
+	reply_attr(asking->waiting.req, inode);
 	asking_free(asking);
 }
 

@@ -16,6 +16,7 @@
 #include "files/lockfile.h"
 #include "files/looked.h"
 #include "files/parked.h"
+#include "files/reply.h"
 #include "kernel/request.h"
 #include "ops/lockfile_ops.h"
 #include "ops/ops.h"
@@ -35,13 +36,6 @@ static bool refuse_fenced(fuse_req_t req, const struct handle *handle)
 static struct handle *handle_of(fuse_req_t req, fuse_ino_t node, const struct fuse_file_info *info)
 {
 	return info != NULL ? handle_find(filesystem_of(req)->handles, node, info) : NULL;
-}
-
-static void reply_attr(fuse_req_t req, const struct inode *inode)
-{
-	struct stat attr;
-	inode_stat(inode, &attr);
-	fuse_reply_attr(req, &attr, inode_attr_timeout(inode));
 }
 
 /* The exclusive open of this thread that has not returned yet; NULL if there is none. */
@@ -205,12 +199,7 @@ void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		lockfile_read(req, inode, size, offset);
 		return;
 	}
-	if (offset < 0 || (uint64_t)offset >= inode->text.count) {
-		fuse_reply_buf(req, NULL, 0);
-		return;
-	}
-	size_t left = inode->text.count - (size_t)offset;
-	fuse_reply_buf(req, inode->text.bytes + offset, size < left ? size : left);
+	reply_text(req, inode->text.bytes, inode->text.count, size, offset);
 }
 
 /* Valid replies: write, err. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requests that are held: what they have to wait for is not about themselves, so they are put aside
- * as they came, and handled from the beginning once that is over, in their order.
+ * Requests that are held: they have to wait for something that another request has begun. So they
+ * are put aside as they came, and later handled from the beginning, in the order in which they
+ * came.
  *
  * A request that is held is kept for the next process (files/kept_request.h).
  *
@@ -21,22 +22,23 @@ struct filesystem;
 extern const struct waiting_kind held_kind;
 
 /* Holds the request that is being handled, until held_wake(), or until `due_ms` if that is not 0.
- * It is handled again with the same requests.pass as it has now. If the call knows EINTR, a signal
- * to its caller ends the wait with that; else the wait is to be a short one. Returns false, and the
- * request is to be handled now, if it cannot be held: out of memory, or without a copy of the
- * request. */
+ * The request is handled again with the requests.pass of now. `knows_eintr`: a signal to the caller
+ * ends the wait with EINTR; without that the wait is to be a short one. Returns false, and the
+ * request is to be handled now, if there is no memory, or no copy of the request. */
 bool held_hold(fuse_req_t req, bool knows_eintr, int64_t due_ms);
 
-/* The same for a request whose call is among the waiters of its user (USER_WAITERS) already. */
+/* held_hold() for a request whose call is among the waiters of its user (USER_WAITERS) already. */
 bool held_hold_counted(fuse_req_t req, bool knows_eintr, int64_t due_ms);
 
-/* What some wait for may be over: they are handled again in held_go_on(). */
+/* What requests wait for may be over: held_go_on() handles all of them again. */
 void held_wake(struct filesystem *filesystem);
 
-/* Handles those again that were woken, or are due, each once. Returns whether there were any. */
+/* Handles the requests again that were woken, or are due, each once. Returns whether there were
+ * any.
+ */
 bool held_go_on(struct filesystem *filesystem);
 
-/* When the next one is due of which that is known; INT64_MAX: none is. */
+/* When the next request with a `due_ms` is due; INT64_MAX: there is none. */
 int64_t held_deadline(const struct filesystem *filesystem);
 
 #endif

@@ -18,7 +18,7 @@
 #include "files/user_writes.h"
 #include "ops/calls.h"
 #include "ops/held.h"
-#include "ops/lockfile_content.h"
+#include "ops/content.h"
 
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S  INT64_C(1000000000)
@@ -280,15 +280,12 @@ void late_resume(struct filesystem *filesystem)
 /* A name that the content has; NULL: it has none any more. */
 static struct inode *named(const struct late *late)
 {
-	struct inode *inode = inode_of(late), *link = inode;
+	struct inode *inode = inode_of(late), *link;
 
-	if (inode == NULL)
-		return NULL;
-	do {
+	LINKS_FOREACH (link, inode) {
 		if (link->parent != NULL)
 			return link;
-		link = inode_next_link(link);
-	} while (link != inode);
+	}
 	return NULL;
 }
 
@@ -443,13 +440,12 @@ static void stored(struct asking *asking)
 
 void late_stored(struct inode *inode)
 {
-	struct inode *link = inode;
+	struct inode *link;
 
-	do {
+	LINKS_FOREACH (link, inode) {
 		link->lockfile->stored_ms = inode->shard->filesystem->now_ms;
 		link->lockfile->stored = inode->ctime;
-		link = inode_next_link(link);
-	} while (link != inode);
+	}
 }
 
 bool late_has_failed(const struct inode *inode)

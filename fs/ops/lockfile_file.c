@@ -15,13 +15,14 @@
 #include "files/kept_request.h"
 #include "files/lockfile_name.h"
 #include "files/looked.h"
+#include "files/reply.h"
 #include "files/shard.h"
 #include "files/user.h"
 #include "kernel/nosymfollow.h"
 #include "ops/asking.h"
 #include "ops/calls.h"
+#include "ops/content.h"
 #include "ops/late.h"
-#include "ops/lockfile_content.h"
 #include "ops/lockfile_ops.h"
 #include "ops/writes.h"
 
@@ -96,13 +97,9 @@ static struct use *begin(fuse_req_t req, size_t bytes, struct inode *inode,
 
 /* GETATTR, READ, READLINK */
 
-static void reply_text(fuse_req_t req, const struct inode *inode, size_t size, off_t offset)
+static void reply_content(fuse_req_t req, const struct inode *inode, size_t size, off_t offset)
 {
-	size_t left = offset >= 0 && (uint64_t)offset < inode->text.count
-			      ? inode->text.count - (size_t)offset
-			      : 0;
-	fuse_reply_buf(req, left > 0 ? inode->text.bytes + offset : NULL,
-		       size < left ? size : left);
+	reply_text(req, inode->text.bytes, inode->text.count, size, offset);
 }
 
 /* What the request is about, as the store has it; NULL: it is answered. */
@@ -136,9 +133,7 @@ void lockfile_getattr(fuse_req_t req, struct inode *inode)
 	if (late_has_no_time(inode) && late_holds_text(req, inode))
 		return;
 	if (is_known(inode) && !is_unsure(req, inode)) {
-		struct stat attr;
-		inode_stat(inode, &attr);
-		fuse_reply_attr(req, &attr, 0);
+		reply_attr(req, inode);
 		return;
 	}
 	struct use *use = begin(req, 0, inode, got_attr);
@@ -158,14 +153,14 @@ static void got_text(struct asking *asking)
 		asking_reply(asking, asking_errno(asking->read_error));
 		return;
 	}
-	reply_text(asking->waiting.req, inode, use_of(asking)->size, use_of(asking)->offset);
+	reply_content(asking->waiting.req, inode, use_of(asking)->size, use_of(asking)->offset);
 	asking_free(asking);
 }
 
 void lockfile_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset)
 {
 	if (is_known(inode)) {
-		reply_text(req, inode, size, offset);
+		reply_content(req, inode, size, offset);
 		return;
 	}
 	struct use *use = begin(req, 0, inode, got_text);
@@ -264,23 +259,16 @@ static int change_attr(const struct use *use, struct inode *inode)
 
 /* The file is open from now on, and not before: the next process, which handles the request again,
  * opens it, too. */
-static void reply_open(struct asking *asking, struct inode *inode)
+static void reply_opened(struct asking *asking, struct inode *inode)
 {
-	struct filesystem *filesystem = asking->filesystem;
-	int error = user_check(filesystem, asking->uid, USER_FILES, handle_shares(inode));
-	struct handle *handle = error == 0 ? handle_open(filesystem, inode, asking->uid) : NULL;
+	struct handle *handle;
+	int error = handle_open(asking->filesystem, inode, asking->uid, &handle);
 
-	if (handle == NULL) {
-		asking_reply(asking, error != 0 ? -error : ENOMEM);
+	if (error != 0) {
+		asking_reply(asking, -error);
 		return;
 	}
-	struct fuse_file_info *info = &use_of(asking)->info;
-	info->fh = handle->number;
-	info->direct_io = 1;
-	info->keep_cache = 0;
-	info->noflush = 0;
-	if (fuse_reply_open(asking->waiting.req, info) == -ENOENT)
-		handle_close(handle); /* the caller was killed; no RELEASE will come */
+	reply_open(asking->waiting.req, handle, &use_of(asking)->info);
 	asking_free(asking);
 }
 
@@ -290,7 +278,7 @@ static void reply_changed(struct asking *asking, struct inode *inode)
 	const struct use *use = use_of(asking);
 
 	if (use->opens) {
-		reply_open(asking, inode);
+		reply_opened(asking, inode);
 	} else if (use->written.data != NULL) {
 		fuse_reply_write(asking->waiting.req, use->written.size);
 		asking_free(asking);
@@ -472,16 +460,14 @@ static void found(struct asking *asking)
  * that this host took away itself needs not to. */
 void lockfile_fsync(fuse_req_t req, struct inode *inode)
 {
-	struct store_step steps[STORE_STEPS_MAX];
-	const struct inode *link = inode;
+	struct steps steps = {0};
+	const struct inode *link;
 	bool is_named = false, is_taken = false;
-	size_t count = 0;
 
-	do {
+	LINKS_FOREACH (link, inode) {
 		is_named |= has_name(link);
 		is_taken |= link->lockfile->is_taken;
-		link = inode_next_link(link);
-	} while (link != inode);
+	}
 	if (!is_named) {
 		fuse_reply_err(req, is_taken ? EIO : 0);
 		return;
@@ -496,11 +482,9 @@ void lockfile_fsync(fuse_req_t req, struct inode *inode)
 		asking_read(asking, inode->lockfile->path);
 		return;
 	}
-	do {
-		if (link->parent != NULL && count < STORE_STEPS_MAX)
-			steps[count++] = (struct store_step){.kind = STEP_CHECK,
-							     .path = link->lockfile->path};
-		link = inode_next_link(link);
-	} while (link != inode);
-	asking_alter(asking, steps, count);
+	LINKS_FOREACH (link, inode) {
+		if (has_name(link) && steps.count < STORE_STEPS_MAX)
+			steps_check(&steps, link);
+	}
+	steps_ask(&steps, asking);
 }

@@ -16,11 +16,12 @@
 #include "files/filesystem.h"
 #include "files/lockfile_name.h"
 #include "files/looked.h"
+#include "files/reply.h"
 #include "files/shard.h"
 #include "files/user_lines.h"
 #include "kernel/calling.h"
-#include "ops/asking.h"
 #include "ops/calls.h"
+#include "ops/content.h"
 #include "ops/late.h"
 #include "ops/lockfile_ops.h"
 #include "ops/writes.h"
@@ -43,14 +44,6 @@ bool lockfile_stands(const struct inode *inode)
 static struct inode *parent_of(const struct asking *asking)
 {
 	return inode_find_directory(asking->filesystem->inodes, asking->parent);
-}
-
-static void reply_entry(fuse_req_t req, const struct inode *inode)
-{
-	struct fuse_entry_param entry;
-
-	inode_entry(inode, &entry);
-	fuse_reply_entry(req, &entry);
 }
 
 /* LOOKUP */
@@ -101,34 +94,10 @@ void lockfile_lookup(fuse_req_t req, struct inode *parent, const char *name)
 
 /* MKDIR, SYMLINK, MKNOD */
 
-/* Asks for the transaction, and for what the store has by then: the times are its own. */
-static void ask(struct asking *asking, const struct store_step *steps, size_t count,
-		const char *path)
+void lockfile_ask_to_make(struct asking *asking, struct steps *steps)
 {
-	asking_alter(asking, steps, count);
-	asking_read(asking, path);
-}
-
-void lockfile_ask_to_make(struct asking *asking, enum store_step_kind kind, nlink_t links,
-			  const struct store_step *more, size_t more_count)
-{
-	const struct inode *made = asking->made;
-	struct store_step steps[STORE_STEPS_MAX];
-	char *text = lockfile_text_format(made, links);
-
-	if (text == NULL) {
-		asking->alter_error = -ENOMEM;
-		asking_skip(asking);
-		return;
-	}
-	steps[0] = (struct store_step){.kind = kind,
-				       .path = made->lockfile->path,
-				       .text = text,
-				       .version = STORE_ANY_VERSION};
-	if (more_count > 0)
-		memcpy(steps + 1, more, more_count * sizeof(*more));
-	ask(asking, steps, 1 + more_count, made->lockfile->path);
-	free(text);
+	steps_ask(steps, asking);
+	asking_read(asking, asking->made->lockfile->path);
 }
 
 /* Whether what was read is what the store has made. What the process before was making has the id
@@ -254,61 +223,28 @@ void lockfile_make(fuse_req_t req, struct inode *parent, const char *name, mode_
 		inode_detach(filesystem, inode);
 		return;
 	}
+	struct steps steps = {0};
 	lockfile_name_note_maker(inode, asking->thread);
 	asking->made = inode;
-	lockfile_ask_to_make(asking, STEP_MAKE, 1, NULL, 0);
+	steps_make(&steps, STEP_MAKE, inode, 1);
+	lockfile_ask_to_make(asking, &steps);
 }
 
 /* LINK */
 
-void lockfile_free_texts(const struct store_step *steps, int count)
+/* The inode is to be another name of the content. Returns 0, -EDQUOT or -ENOMEM. */
+static int share_content(struct inode *inode, struct inode *from)
 {
-	for (int i = 0; i < count; i++)
-		free((char *)steps[i].text);
-}
-
-int lockfile_renumber(struct inode *inode, const struct inode *except, nlink_t links,
-		      struct store_step *steps)
-{
-	struct inode *link = inode;
-	int count = 0;
-
-	do {
-		if (link->parent != NULL && link != except && link->lockfile->is_ours) {
-			link->lockfile->dates = true; /* it is no change of the text */
-			inode_mark(link);
-			char *text = lockfile_text_format(link, links);
-			if (text == NULL) {
-				lockfile_free_texts(steps, count);
-				return -ENOMEM;
-			}
-			steps[count++] = (struct store_step){.kind = STEP_REPLACE,
-							     .path = link->lockfile->path,
-							     .text = text,
-							     .version = STORE_ANY_VERSION};
-		}
-		link = inode_next_link(link);
-	} while (link != inode);
-	return count;
-}
-
-/* The inode is to have the content of the other one. Returns 0, -EDQUOT or -ENOMEM. */
-static int copy_content(struct inode *inode, struct inode *from)
-{
-	int error = text_set(&inode->text, from->text.bytes, from->text.count, inode->maker);
+	int error = content_copy(inode, from);
 
 	if (error == 0 && S_ISREG(from->mode))
 		error = lockfile_set_queue(inode->lockfile, from->lockfile->queue);
 	if (error != 0)
 		return error;
-	inode->uid = from->uid;
-	inode->gid = from->gid;
-	inode->atime = from->atime;
-	inode->mtime = from->mtime;
+	inode->ctime = inode_time();
 	inode->lockfile->dates = true;
 	lockfile_name_copy_maker(inode, from);
 	lockfile_join(inode->lockfile, from->lockfile);
-	inode_mark(inode);
 	inode_mark(from);
 	return 0;
 }
@@ -324,7 +260,7 @@ int lockfile_prepare_copy(fuse_req_t req, struct inode *parent, const char *name
 	inode_set_idle(filesystem, from);
 	if (error != 0)
 		return error;
-	error = copy_content(inode, from);
+	error = share_content(inode, from);
 	if (error != 0)
 		inode_detach(filesystem, inode);
 	else
@@ -335,13 +271,12 @@ int lockfile_prepare_copy(fuse_req_t req, struct inode *parent, const char *name
 /* Whether the two are names of one content. */
 static bool are_linked(const struct inode *inode, const struct inode *other)
 {
-	const struct inode *link = inode;
+	const struct inode *link;
 
-	do {
+	LINKS_FOREACH (link, inode) {
 		if (link == other)
 			return true;
-		link = inode_next_link(link);
-	} while (link != inode);
+	}
 	return false;
 }
 
@@ -364,9 +299,8 @@ void lockfile_link(fuse_req_t req, struct inode *inode, struct inode *parent, co
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	const struct inode *present = inode_child(parent, name);
-	struct store_step steps[STORE_STEPS_MAX] = {{0}};
 	struct inode *made_inode = NULL;
-	int error = 0, count = 0;
+	int error = 0;
 
 	if (late_holds(req, inode, false) || writes_hold(req))
 		return;
@@ -384,13 +318,6 @@ void lockfile_link(fuse_req_t req, struct inode *inode, struct inode *parent, co
 	}
 	if (error == 0)
 		error = lockfile_prepare_copy(req, parent, name, inode, &made_inode);
-	if (error == 0) {
-		count = lockfile_renumber(inode, made_inode, lockfile_links(inode->lockfile) + 1,
-					  steps);
-		error = count < 0 ? count : 0;
-		if (error != 0)
-			inode_detach(filesystem, made_inode);
-	}
 	if (error != 0) {
 		fuse_reply_err(req, -error);
 		return;
@@ -398,13 +325,15 @@ void lockfile_link(fuse_req_t req, struct inode *inode, struct inode *parent, co
 	struct asking *asking = asking_begin(req, sizeof(*asking), parent, made);
 	if (asking == NULL) {
 		inode_detach(filesystem, made_inode);
-	} else {
-		asking->made = made_inode;
-		made_inode->lockfile->is_linking = true;
-		lockfile_ask_to_make(asking, STEP_MAKE, lockfile_links(inode->lockfile) + 1, steps,
-				     (size_t)count);
+		return;
 	}
-	lockfile_free_texts(steps, count);
+	nlink_t links = lockfile_links(inode->lockfile) + 1;
+	struct steps steps = {0};
+	asking->made = made_inode;
+	made_inode->lockfile->is_linking = true;
+	steps_make(&steps, STEP_MAKE, made_inode, links);
+	steps_renumber(&steps, inode, made_inode, links);
+	lockfile_ask_to_make(asking, &steps);
 }
 
 /* UNLINK, RMDIR */
@@ -477,23 +406,13 @@ static void removed(struct asking *asking)
 
 void lockfile_ask_to_remove(struct asking *asking, struct inode *inode)
 {
-	struct store_step steps[STORE_STEPS_MAX];
-	int count = 0;
+	struct steps steps = {0};
 
 	asking->done = removed;
+	steps_remove(&steps, inode);
 	if (inode->lockfile->is_ours && lockfile_links(inode->lockfile) > 1)
-		count = lockfile_renumber(inode, inode, lockfile_links(inode->lockfile) - 1,
-					  steps + 1);
-	if (count < 0) {
-		asking_reply(asking, ENOMEM);
-		return;
-	}
-	steps[0] = (struct store_step){
-		.kind = STEP_REMOVE,
-		.path = inode->lockfile->path,
-		.version = inode->lockfile->is_ours ? STORE_ANY_VERSION : inode->lockfile->version};
-	asking_alter(asking, steps, 1 + (size_t)count);
-	lockfile_free_texts(steps + 1, count);
+		steps_renumber(&steps, inode, inode, lockfile_links(inode->lockfile) - 1);
+	steps_ask(&steps, asking);
 }
 
 /* The directory has been listed. */
@@ -558,9 +477,8 @@ void lockfile_remove(fuse_req_t req, struct inode *parent, const char *name, boo
 
 void lockfile_abandon(struct inode *inode)
 {
-	struct store_step step = {
-		.kind = STEP_REMOVE, .path = inode->lockfile->path, .version = STORE_ANY_VERSION};
 	struct asking *asking = asking_begin_alone(inode->parent, removed);
+	struct steps steps = {0};
 
 	if (asking == NULL)
 		return;
@@ -570,8 +488,9 @@ void lockfile_abandon(struct inode *inode)
 				 (int)inode->lockfile->maker.pid, inode->lockfile->maker.command);
 	asking->name = strdup(inode->name);
 	asking->node = inode->node;
+	steps_remove_path(&steps, inode->lockfile->path, STORE_ANY_VERSION);
 	if (asking->name != NULL)
-		asking_alter(asking, &step, 1);
+		steps_ask(&steps, asking);
 	else
 		asking_free(asking);
 }

@@ -17,6 +17,7 @@
 #include "files/filesystem.h"
 #include "files/handle_end.h"
 #include "files/lockfile_name.h"
+#include "files/reply.h"
 #include "files/shard.h"
 #include "files/user.h"
 #include "ops/asking.h"
@@ -29,19 +30,10 @@
 
 static void ask_to_create(struct asking *asking)
 {
-	const struct inode *inode = asking->made;
-	char *text = lockfile_text_format(inode, 1);
-	const struct store_step step = {
-		.kind = STEP_MAKE, .path = inode->lockfile->path, .text = text};
+	struct steps steps = {0};
 
-	if (text == NULL) {
-		asking->alter_error = -ENOMEM;
-		asking_skip(asking);
-		return;
-	}
-	asking_alter(asking, &step, 1);
-	asking_read(asking, step.path);
-	free(text);
+	steps_make(&steps, STEP_MAKE, asking->made, 1);
+	lockfile_ask_to_make(asking, &steps);
 }
 
 /* Another name of that kind was there already, and is opened. Returns 0 or -errno. */
@@ -133,33 +125,6 @@ static int wait_for(struct inode *inode, const struct inode *directory)
 	return 0;
 }
 
-static struct handle *open_handle(fuse_req_t req, struct inode *inode, int *ret_error)
-{
-	struct filesystem *filesystem = filesystem_of(req);
-	uid_t uid = fuse_req_ctx(req)->uid;
-	struct handle *handle = NULL;
-
-	*ret_error = user_check(filesystem, uid, USER_FILES, handle_shares(inode));
-	if (*ret_error == 0)
-		handle = handle_open(filesystem, inode, uid);
-	if (*ret_error == 0 && handle == NULL)
-		*ret_error = -ENOMEM;
-	return handle;
-}
-
-static void reply_create(fuse_req_t req, struct handle *handle, struct fuse_file_info *info)
-{
-	struct fuse_entry_param entry;
-
-	info->fh = handle->number;
-	info->direct_io = 1;
-	info->keep_cache = 0;
-	info->noflush = 0;
-	inode_entry(handle->inode, &entry);
-	if (fuse_reply_create(req, &entry, info) == -ENOENT)
-		handle_close(handle); /* the caller was killed; no RELEASE will come */
-}
-
 /* Makes the inode, with an open that has not returned. Returns 0 or -errno. */
 static int prepare(fuse_req_t req, struct inode *parent, const char *name, mode_t mode, int flags,
 		   struct inode **ret)
@@ -213,7 +178,7 @@ void lockfile_create_open(fuse_req_t req, struct inode *parent, const char *name
 	if (error == 0 && is_new)
 		writes_count(req);
 	if (error == 0)
-		handle = open_handle(req, inode, &error);
+		error = handle_open(filesystem_of(req), inode, fuse_req_ctx(req)->uid, &handle);
 	if (error == 0 && is_new) {
 		error = wait_for(inode, parent);
 		if (error != 0)
@@ -241,16 +206,14 @@ bool lockfile_resume_opening(fuse_req_t req, struct inode *inode)
 		return true;
 	}
 	if (opening->decided) {
-		struct stat attr;
 		int error = opening->error;
 		free(opening);
 		inode->lockfile->opening = NULL;
 		inode_mark(inode);
-		inode_stat(inode, &attr);
 		if (error != 0)
 			fuse_reply_err(req, error);
 		else
-			fuse_reply_attr(req, &attr, 0);
+			reply_attr(req, inode);
 	} else if (opening->asking == NULL || opening->asking->waiting.req != NULL ||
 		   asking_hold(opening->asking, req) != 0) {
 		fuse_reply_err(req, EIO);

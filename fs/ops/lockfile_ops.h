@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The handlers of requests about lock files (files/lockfile.h). The other handlers of ops/ pass
- * them on where a directory keeps files, or an inode is of one; the reserved names have been
- * refused there. Each answers once, at once or later.
+ * The handlers of requests about lock files (files/lockfile.h), by file. The handlers in ops.h pass
+ * requests on whose directory is of `style = file`, or whose inode is a lock file, and have refused
+ * the reserved names. Each handler here answers once, at once or later.
  */
 #ifndef DLOCKFS_OPS_LOCKFILE_OPS_H
 #define DLOCKFS_OPS_LOCKFILE_OPS_H
@@ -11,7 +11,7 @@
 
 #include "files/handle.h"
 #include "files/inode.h"
-#include "ops/asking.h"
+#include "ops/steps.h"
 
 /* lockfile_name.c */
 void lockfile_lookup(fuse_req_t req, struct inode *parent, const char *name);
@@ -20,10 +20,11 @@ void lockfile_make(fuse_req_t req, struct inode *parent, const char *name, mode_
 void lockfile_remove(fuse_req_t req, struct inode *parent, const char *name, bool directory);
 void lockfile_link(fuse_req_t req, struct inode *inode, struct inode *parent, const char *name);
 
-/* Takes the name away, as asking->name in the directory asking->parent, and answers. */
+/* Takes the inode's name away, which is asking->name in the directory asking->parent, and answers.
+ */
 void lockfile_ask_to_remove(struct asking *asking, struct inode *inode);
 
-/* Logs that a name of that maker was taken away, or changed. */
+/* Logs what the caller has done to a name that `who` has made: "removed", "broken". */
 void lockfile_log_taken(const struct asking *asking, const char *path, const char *who,
 			const char *how);
 
@@ -31,42 +32,37 @@ void lockfile_log_taken(const struct asking *asking, const char *path, const cha
 void lockfile_log_inode_taken(const struct asking *asking, const struct inode *inode,
 			      const char *how);
 
-/* Whether there is such a name, and it is this host's. */
+/* Whether the inode, which may be NULL, is of a name that this host has made. */
 bool lockfile_is_ours(const struct inode *inode);
 
-/* Whether there is such a name, and it is this host's by now, without asking. */
+/* Whether, besides, the name is known to stand, without asking the store. */
 bool lockfile_stands(const struct inode *inode);
 
-/* The new inode of a name, by the caller, with the content of the other one. Idle names of the user
- * may go, except the two. Returns 0 or -errno. */
+/* Makes the inode of a new name of the content that `from` has; the caller is the maker. Idle names
+ * of the user may go, except the two. Returns 0 or -errno. */
 int lockfile_prepare_copy(fuse_req_t req, struct inode *parent, const char *name,
 			  struct inode *from, struct inode **ret);
 
-/* Asks for asking->made by a step of that kind (MAKE, TAKE), with that number of links and with
- * more steps; and for what the store has by then. */
-void lockfile_ask_to_make(struct asking *asking, enum store_step_kind kind, nlink_t links,
-			  const struct store_step *more, size_t more_count);
+/* Asks for the steps, of which the first makes asking->made, and behind them for what the store has
+ * of that name: the times are the store's own. Finishes the steps. */
+void lockfile_ask_to_make(struct asking *asking, struct steps *steps);
 
-/* What tells the other names of the content how many they are. The texts are to be freed. Returns
- * how many steps; -ENOMEM. */
-int lockfile_renumber(struct inode *inode, const struct inode *except, nlink_t links,
-		      struct store_step *steps);
-void lockfile_free_texts(const struct store_step *steps, int count);
-
-/* Reads again what has been made, if that was read too early. Returns whether it does. */
+/* Reads asking->made again, if the store was read before the name was made. Returns whether the
+ * store is asked. */
 bool lockfile_read_again(struct asking *asking);
 
-/* Whether the process before has done it, and did not answer: what is there under the new name has
- * the same content, or was made by the same call. */
+/* Whether the process before has made the name, and did not answer: the file by that name has the
+ * same content, or was made by the same call. */
 bool lockfile_is_done(const struct asking *asking, struct inode *directory);
 
-/* The store has the name: so has the directory. Returns 0 or -errno; made is then freed. */
+/* The store has the name of asking->made: the directory gets the name, too. Returns 0; or -errno,
+ * and asking->made is freed. */
 int lockfile_appear_made(struct asking *asking, struct inode *directory);
 
 /* Whether the caller may take the name away: 0 or -EPERM. */
 int lockfile_may_remove(fuse_req_t req, const struct inode *inode);
 
-/* Whether the directory may be taken away, as far as this host can tell that it is empty: see
+/* Whether this host can tell that the directory is empty, and so may take it away: see
  * lockfile_rename.c. */
 bool lockfile_may_take_directory(const struct inode *inode);
 
@@ -74,16 +70,15 @@ bool lockfile_may_take_directory(const struct inode *inode);
 void lockfile_rename(fuse_req_t req, struct inode *parent, const char *name,
 		     struct inode *new_parent, const char *new_name, unsigned int flags);
 
-/* lockfile_steer.c: the ioctl(2) on the file of a name in .dlockfs/locks. Returns false if it is
- * not about the name itself; then the request is still to be answered. */
+/* lockfile_steer.c: the ioctl(2) on the file of a name in .dlockfs/locks. Returns false, and the
+ * request is still to be answered, if the order is not about the name itself. */
 bool lockfile_steer(fuse_req_t req, fuse_ino_t node, unsigned int command, const void *in,
 		    size_t in_bytes);
 
-/* lockfile_name.c: the process that made the name has ended: takes it away. */
+/* lockfile_name.c: the process that made the name has ended: takes the name away. */
 void lockfile_abandon(struct inode *inode);
 
-/* Processes may have ended whose names are to go with them: `makers` of the file system is
- * readable.
+/* `makers` of the file system is readable: takes away the names of the processes that have ended.
  */
 void lockfile_abandon_all(struct filesystem *filesystem);
 
@@ -91,8 +86,8 @@ void lockfile_abandon_all(struct filesystem *filesystem);
 void lockfile_create_open(fuse_req_t req, struct inode *parent, const char *name, mode_t mode,
 			  struct fuse_file_info *info);
 
-/* Whether the GETATTR is that of an open which has not returned. If so, it is answered, at once or
- * later. */
+/* Whether the GETATTR is that of an open which has not returned. If so, the request is answered, at
+ * once or later. */
 bool lockfile_resume_opening(fuse_req_t req, struct inode *inode);
 
 /* All inodes are restored: goes on with opens that have not returned. */
@@ -107,7 +102,7 @@ void lockfile_write(fuse_req_t req, struct inode *inode, const char *data, size_
 		    off_t offset, bool append);
 void lockfile_fsync(fuse_req_t req, struct inode *inode);
 
-/* Answers OPEN once the text is cut. */
+/* OPEN with O_TRUNC: answers once the store has the empty text. */
 void lockfile_open_cut(fuse_req_t req, struct inode *inode, const struct fuse_file_info *info);
 
 #endif

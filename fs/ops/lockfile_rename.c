@@ -84,34 +84,19 @@ static void fail(struct asking *asking, int error)
 	asking_reply(asking, error);
 }
 
-/* What is in the directory moves with it. The texts are to be freed. Returns how many steps;
- * -ENOMEM. */
-static int move_names(const struct asking *asking, struct inode *source, struct store_step *steps)
+/* What is in the directory moves with it. */
+static void move_names(struct steps *steps, const struct renaming *renaming, struct inode *source)
 {
-	const struct renaming *renaming = renaming_of(asking);
-	int count = 0;
-
 	for (size_t i = 0; i < renaming->moved_count; i++) {
 		const struct inode *moved = renaming->moved[i];
 		const struct inode *child = inode_child(source, moved->name);
-		char *text = child != NULL
-				     ? lockfile_text_format(moved, lockfile_links(child->lockfile))
-				     : NULL;
-		if (text == NULL) {
-			lockfile_free_texts(steps, count);
-			return -ENOMEM;
+		if (child == NULL) {
+			steps->error = -ENOMEM;
+			return;
 		}
-		steps[count++] = (struct store_step){.kind = STEP_MAKE,
-						     .path = moved->lockfile->path,
-						     .text = text,
-						     .version = STORE_ANY_VERSION};
-		steps[count++] = (struct store_step){.kind = STEP_REMOVE,
-						     .path = child->lockfile->path,
-						     .version = child->lockfile->is_ours
-									? STORE_ANY_VERSION
-									: child->lockfile->version};
+		steps_make(steps, STEP_MAKE, moved, lockfile_links(child->lockfile));
+		steps_remove(steps, child);
 	}
-	return count;
 }
 
 /* The new name takes the content over, and the old one goes, at once. */
@@ -121,29 +106,19 @@ static void ask_to_rename(struct asking *asking, struct inode *source)
 	struct inode *parent = new_parent_of(asking);
 	struct inode *target = parent != NULL ? inode_child(parent, asking->made->name) : NULL;
 	bool replaces = target != NULL || renaming->replaces;
-	struct store_step steps[STORE_STEPS_MAX] = {
-		{.kind = STEP_REMOVE,
-		 .path = source->lockfile->path,
-		 .version =
-			 source->lockfile->is_ours ? STORE_ANY_VERSION : source->lockfile->version},
-	};
-	int count = 0;
+	struct steps steps = {0};
 
 	asking->done = renamed;
 	asking->made->lockfile->is_moved = renaming->moved_count > 0;
 	inode_mark(asking->made);
+	steps_make(&steps, replaces ? STEP_TAKE : STEP_MAKE, asking->made,
+		   lockfile_links(source->lockfile));
+	steps_remove(&steps, source);
 	if (has_links(target))
-		count = lockfile_renumber(target, target, lockfile_links(target->lockfile) - 1,
-					  steps + 1);
+		steps_renumber(&steps, target, target, lockfile_links(target->lockfile) - 1);
 	else
-		count = move_names(asking, source, steps + 1);
-	if (count < 0) {
-		fail(asking, ENOMEM);
-		return;
-	}
-	lockfile_ask_to_make(asking, replaces ? STEP_TAKE : STEP_MAKE,
-			     lockfile_links(source->lockfile), steps, 1 + (size_t)count);
-	lockfile_free_texts(steps + 1, count);
+		move_names(&steps, renaming, source);
+	lockfile_ask_to_make(asking, &steps);
 }
 
 /* The old name, another host's, had been changed: its content goes on as it is now. */
@@ -215,51 +190,39 @@ static void taken_back(struct asking *asking)
 	fail(asking, error == 0 ? ENOTEMPTY : asking_errno(error));
 }
 
-/* The name is to be made anew, as a new one of the same content. Returns the text; NULL: it could
- * not be done. */
-static char *format_again(struct inode *inode)
+/* The name is to be made anew, as a new one of the same content. */
+static void make_again(struct steps *steps, struct inode *inode)
 {
 	uint64_t number = inode->lockfile->number;
 
 	if (!lockfile_renew_id(inode->lockfile))
-		return NULL;
+		steps->error = -EIO;
 	if (!inode_is_directory(inode)) /* whose number the new directory keeps */
 		inode->lockfile->number = number;
 	inode->lockfile->is_ours = true;
 	inode->lockfile->version = 0;
 	inode_mark(inode);
-	return lockfile_text_format(inode, lockfile_links(inode->lockfile));
+	steps_make(steps, STEP_MAKE, inode, lockfile_links(inode->lockfile));
 }
 
 /* What was renamed has its former names again. The new directory stays for what else is in it. */
 static void take_back(struct asking *asking, struct inode *source)
 {
 	const struct renaming *renaming = renaming_of(asking);
-	struct store_step steps[STORE_STEPS_MAX];
-	int count = 0;
+	struct steps steps = {0};
 
 	asking->done = taken_back;
 	for (size_t i = 0; i <= renaming->moved_count; i++) {
 		const struct inode *moved = i < renaming->moved_count ? renaming->moved[i] : NULL;
 		struct inode *former = moved != NULL ? inode_child(source, moved->name) : source;
-		char *text = former != NULL ? format_again(former) : NULL;
-		if (text == NULL) {
-			lockfile_free_texts(steps, count);
-			asking->alter_error = -EIO;
-			asking_skip(asking);
-			return;
-		}
-		steps[count++] = (struct store_step){.kind = STEP_MAKE,
-						     .path = former->lockfile->path,
-						     .text = text,
-						     .version = STORE_ANY_VERSION};
+		if (former != NULL)
+			make_again(&steps, former);
+		else
+			steps.error = -EIO;
 		if (moved != NULL)
-			steps[count++] = (struct store_step){.kind = STEP_REMOVE,
-							     .path = moved->lockfile->path,
-							     .version = STORE_ANY_VERSION};
+			steps_remove_path(&steps, moved->lockfile->path, STORE_ANY_VERSION);
 	}
-	asking_alter(asking, steps, (size_t)count);
-	lockfile_free_texts(steps, count);
+	steps_ask(&steps, asking);
 }
 
 static bool is_moved(const struct asking *asking, const char *name)

@@ -3,7 +3,7 @@
  * ioctl(2) on the file of a lock file in .dlockfs/locks (dlockfs.h): takes the name away,
  * whichever host has made it, or asks the process of this host that has made it. By the id of the
  * name: another one of the same path stays. The locks that are taken on the file are claims like
- * any other (status/steer.c).
+ * any other (status/status.c).
  *
  * The request has no directory locked. Loop thread only.
  */
@@ -74,8 +74,8 @@ static void removed(struct asking *asking)
 
 static void take_away(struct asking *asking)
 {
-	struct store_step step = {.kind = STEP_REMOVE, .version = asking->facts.version};
 	struct inode *inode = find(asking);
+	struct steps steps = {0};
 
 	if (inode != NULL && inode->lockfile->is_ours) {
 		asking->parent = inode->parent->node;
@@ -88,10 +88,10 @@ static void take_away(struct asking *asking)
 		return;
 	}
 	char *path = lockfile_view_file_path(asking->filesystem->config, order_of(asking)->path);
-	step.path = path;
+	steps_remove_path(&steps, path, asking->facts.version);
 	asking->done = removed;
 	if (path != NULL)
-		asking_alter(asking, &step, 1);
+		steps_ask(&steps, asking);
 	else
 		asking_reply(asking, errno);
 	free(path);

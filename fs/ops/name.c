@@ -20,6 +20,7 @@
 #include "files/lockfile.h"
 #include "files/looked.h"
 #include "files/names.h"
+#include "files/reply.h"
 #include "files/user.h"
 #include "kernel/calling.h"
 #include "kernel/nosymfollow.h"
@@ -29,13 +30,6 @@
 #include "ops/lockfile_ops.h"
 #include "ops/ops.h"
 #include "status/status.h"
-
-static void reply_entry(fuse_req_t req, const struct inode *inode)
-{
-	struct fuse_entry_param entry;
-	inode_entry(inode, &entry);
-	fuse_reply_entry(req, &entry);
-}
 
 /* Answers that there is no such name, which the kernel may remember: names come only by its own
  * requests, but for configured directories (notifier_renew_name()). If the kernel did not remember

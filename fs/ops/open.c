@@ -22,6 +22,7 @@
 #include "files/metrics.h"
 #include "files/names.h"
 #include "files/parked.h"
+#include "files/reply.h"
 #include "files/shard.h"
 #include "files/user.h"
 #include "kernel/notifier.h"
@@ -31,27 +32,6 @@
 #include "ops/ops.h"
 #include "ops/writes.h"
 #include "status/status.h"
-
-static void fill_info(struct fuse_file_info *info, const struct handle *handle)
-{
-	info->fh = handle->number;
-	info->direct_io = 1; /* the kernel must not cache the text */
-	info->keep_cache = 0;
-	info->noflush = 0;
-}
-
-/* Opens the inode for the caller of the request, if the caller may have one more open file. */
-static int open_handle(fuse_req_t req, struct inode *inode, struct handle **ret)
-{
-	struct filesystem *filesystem = filesystem_of(req);
-	uid_t uid = fuse_req_ctx(req)->uid;
-	int error = user_check(filesystem, uid, USER_FILES, handle_shares(inode));
-
-	if (error != 0)
-		return error;
-	*ret = handle_open(filesystem, inode, uid);
-	return *ret != NULL ? 0 : -ENOMEM;
-}
 
 /* Valid replies: open, err. */
 void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
@@ -75,16 +55,14 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		return;
 	}
 	struct handle *handle;
-	int error = open_handle(req, inode, &handle);
+	int error = handle_open(filesystem, inode, fuse_req_ctx(req)->uid, &handle);
 	if (error != 0) {
 		fuse_reply_err(req, -error);
 		return;
 	}
-	fill_info(info, handle);
 	if (info->flags & O_TRUNC)
 		inode_resize(inode, 0, fuse_req_ctx(req)->uid);
-	if (fuse_reply_open(req, info) == -ENOENT)
-		handle_close(handle); /* the caller was killed; no RELEASE will come */
+	reply_open(req, handle, info);
 }
 
 /* Whether it is an exclusive open of a foreign process: one that the daemon cannot see, in a pid
@@ -251,7 +229,6 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *inode = NULL;
-	struct fuse_entry_param entry;
 
 	struct inode *directory =
 		status_owns(parent) ? NULL : inode_find_directory(filesystem->inodes, parent);
@@ -274,7 +251,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		return;
 	}
 	struct handle *handle;
-	error = open_handle(req, inode, &handle);
+	error = handle_open(filesystem, inode, fuse_req_ctx(req)->uid, &handle);
 	if (error != 0) {
 		if (inode->parent == NULL)
 			inode_detach(filesystem, inode); /* frees it */
@@ -290,12 +267,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		fuse_reply_err(req, -error);
 		return;
 	}
-	fill_info(info, handle);
-	inode_entry(inode, &entry);
-	if (parked_lacks_lock(handle))
-		entry.entry_timeout = 0;
-	if (fuse_reply_create(req, &entry, info) == -ENOENT)
-		handle_close(handle); /* the caller was killed; no RELEASE will come */
+	reply_create(req, handle, info);
 }
 
 /* Valid replies: err. Every close(2) sends FLUSH, even of a duplicate, with the lock owner of the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The handlers of the kernel's requests, by file.
+ * The handlers of the kernel's requests, by file. Each answers once, at once or later, and never
+ * blocks; which answers libfuse allows stands above the definition.
  */
 #ifndef DLOCKFS_OPS_OPS_H
 #define DLOCKFS_OPS_OPS_H

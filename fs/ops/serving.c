@@ -36,7 +36,9 @@
 #include "ops/late.h"
 #include "ops/lockfile_ops.h"
 #include "ops/ops.h"
+#include "status/content.h"
 #include "status/status.h"
+#include "status/wait.h"
 
 /* How many requests without a waiting caller, RELEASE above all, the kernel may have under way. A
  * low limit would hold releases back; this is the largest that the protocol allows. */
@@ -175,7 +177,7 @@ void serving_finish(struct filesystem *filesystem)
 	while (filesystem->inodes->by_node != NULL)
 		inode_free_tree(filesystem, filesystem->inodes->by_node);
 	briefs_finish(filesystem->briefs);
-	status_close_all(filesystem);
+	status_content_close_all(filesystem);
 	status_destroy(filesystem->status);
 	filesystem->status = NULL;
 	while (filesystem->requests->kept != NULL)

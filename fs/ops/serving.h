@@ -49,25 +49,26 @@ extern const struct shard_events serving_events;
 int serving_init(struct serving *serving, const struct config *config, const struct shards *shards);
 
 /* Another program is to go on in place of this one: answers requests in .dlockfs that wait
- * (ETIMEDOUT), orders to release or break (EIO), and wakes poll(2), so that its callers ask again.
- */
+ * (ETIMEDOUT) and orders to release or break (EIO), and wakes poll(2), whose callers then ask the
+ * other program. */
 void serving_prepare_handover(struct filesystem *filesystem);
 
 /* The daemon stops: answers every call that waits with ENOLCK, and sends the signal of [locks]
  * on_lost to holders. To be called while the sessions live. */
 void serving_stop(struct filesystem *filesystem);
 
-/* Ends every open file (what they hold is released in the engine) and frees everything. To be
- * called after the session is gone. */
+/* Ends every open file, whose locks the engine releases, and frees everything. To be called after
+ * the session is gone. */
 void serving_finish(struct filesystem *filesystem);
 
 /* Tells the time and drops names that were idle too long. */
 void serving_advance(struct filesystem *filesystem, int64_t now_ms);
 
-/* Requests that waited go on, if what they waited for has come. Before each commit. */
+/* Requests that waited go on, if what they waited for has come. To be called before each commit. */
 void serving_go_on(struct filesystem *filesystem);
 
-/* Asks the stores whose turn has come, once answers were taken in. */
+/* Asks the stores for the proofs (fsync(2), tokens) whose turn has come. To be called after answers
+ * were taken in. */
 void serving_ask(struct filesystem *filesystem);
 
 /* When serving_advance() is needed at the latest; INT64_MAX if nothing is due. */

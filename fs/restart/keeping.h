@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What outlives the daemon if the service manager keeps descriptors (supervisor.h): that of the
- * mount, under the name "fuse", and that of the journal (journal/journal.h), under the name
- * "state". However this process ends, the next one gets both and goes on: it restores the state
- * from the journal (takeover.h), fences holders if the lease is over by then, sends the latest
- * answers once more, with an error in place of a lock that is fenced, and handles the request that
- * was not handled.
+ * What outlives the daemon if the service manager keeps descriptors (supervisor.h): the descriptor
+ * of the mount, under the name "fuse", and the descriptor of the journal (journal/journal.h), under
+ * the name "state". However this process ends, the next one gets both and goes on: the next process
+ * restores the state from the journal (takeover.h), fences holders if the lease is over by then,
+ * sends the latest answers once more, with an error in place of a lock that is fenced, and handles
+ * the request that was not handled.
  *
  *   killed, crashed, SIGUSR1   the next process goes on
  *   fails before it goes on    the next process tries again
  *   stopped, unmounted         nothing is kept
- *   the next process does not  it begins anew: the former mount is dead, and its locks are free
- *   understand the state, has  when the session has expired
+ *   the next process does not  that process begins anew: the former mount is dead, and its locks
+ *   understand the state, has  are free when the session has expired
  *   other stores, or is the
  *   ninth after eight that
  *   went on and died at once
@@ -25,22 +25,22 @@
 #include "restart/takeover.h"
 
 struct keeping {
-	int fuse;   /* the mount of the process before; -1: there is none, or the session has it by
-		       now */
-	int state;  /* the journal of that process; likewise */
+	int fuse;   /* the mount of the process before; -1: there is none, or the session has the
+		       descriptor by now */
+	int state;  /* the journal of the process before; -1: there is none */
 	bool found; /* the takeover was read from these two */
 	bool gave_up;
-	bool abandoned;	  /* no process goes on with the former mount, which may still be there, */
-	char *mountpoint; /* and this is its path; NULL: it is not known */
+	bool abandoned;	  /* no process goes on with the former mount, which may still be there */
+	char *mountpoint; /* the path of the former mount; NULL: not known */
 	struct state_journal_content content;
 	struct state_journal *journal; /* NULL: nothing is kept */
-	struct takeover_marks marks;   /* for that */
-	int64_t publish_ms; /* when the descriptors are given to the service manager again, after a
+	struct takeover_marks marks;   /* of the journal */
+	int64_t publish_ms; /* when the service manager is given the descriptors again, after a
 			       failure; INT64_MAX: it has both, or is not to get them yet */
 	uint64_t handled;   /* the latest request before SIGUSR2; 0: none */
 	struct filesystem *filesystem;
 	int64_t settle_ms; /* when this process counts as able to live on the restored state;
-			      INT64_MAX: it does */
+			      INT64_MAX: it counts as that */
 };
 
 /* Takes the descriptors that the service manager has kept, and reads the journal into `takeover` up
@@ -50,8 +50,9 @@ struct keeping {
  * everything as it was. Before threads exist. */
 int keeping_begin(struct keeping *keeping, struct takeover *takeover, char *why, size_t why_bytes);
 
-/* Gives the state up if it is of another mountpoint (as on the command line), or of stores that are
- * configured in another way. Returns as keeping_begin(). May block for up to five seconds. */
+/* Gives the state up if the state is of another mountpoint than that of the command line, or of
+ * stores that are configured in another way. Returns as keeping_begin(). May block for up to five
+ * seconds. */
 int keeping_check(struct keeping *keeping, struct takeover *takeover, const char *mountpoint,
 		  const struct config *config, char *why, size_t why_bytes);
 
@@ -66,9 +67,9 @@ bool keeping_gave_up(struct keeping *keeping);
  * keeping_start(). */
 bool keeping_is_left(const struct keeping *keeping, const struct takeover *takeover);
 
-/* The file system is new: begins a journal, if a service manager keeps descriptors, or goes on with
- * the former one. Returns 0; or -errno if it cannot go on. That a new journal cannot be begun is
- * logged, and the daemon works without. */
+/* The file system is new: goes on with the former journal, or begins one, if a service manager
+ * keeps descriptors. Returns 0; or -errno if the former journal cannot go on. That a new journal
+ * cannot be begun is logged, and the daemon works without. */
 int keeping_open(struct keeping *keeping, struct filesystem *filesystem,
 		 const struct takeover *takeover);
 
@@ -89,8 +90,8 @@ bool keeping_is_possible(const struct keeping *keeping);
 /* The process can live on the restored state: attempts are counted anew. */
 void keeping_settle(struct keeping *keeping);
 
-/* Settles a process that has lived for a while, and publishes again after a failure. By the time of
- * keeping_deadline(); INT64_MAX: there is nothing to do. */
+/* Settles a process that has lived for a while, and publishes again after a failure. To be called
+ * at the time of keeping_deadline(); INT64_MAX: there is nothing to do. */
 void keeping_advance(struct keeping *keeping, int64_t now_ms);
 int64_t keeping_deadline(const struct keeping *keeping);
 

@@ -15,26 +15,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The process goes to the background: it sends the service manager, if any, nothing any more.
- * Before threads exist. */
+/* The process goes to the background: from now on the functions do nothing. To be called before
+ * threads exist. */
 void supervisor_forget(void);
 
 /* The mount is usable, or the configuration has been read. `status` is one line for `systemctl
  * status`. */
 void supervisor_ready(const char *status);
 
-/* The configuration is being read anew, or another program takes over; supervisor_ready() follows
+/* The configuration is being read anew, or another program takes over. supervisor_ready() follows
  * in any case, perhaps by the other program. */
 void supervisor_reloading(void);
 
 void supervisor_stopping(void);
 
-/* How long the service manager waits for a ping before it kills the daemon (WatchdogSec=), in
- * milliseconds. INT64_MAX: it does not wait for any. */
+/* How long the service manager waits for a ping before the daemon is killed (WatchdogSec=), in
+ * milliseconds. INT64_MAX: the service manager waits for no ping. */
 int64_t supervisor_watchdog_ms(void);
 
-/* The service manager waits for so long from now on, in this process (WATCHDOG_USEC=; systemd from
- * version 233 on). */
+/* Sets supervisor_watchdog_ms(), for this process (WATCHDOG_USEC=; systemd from version 233 on). */
 void supervisor_set_watchdog(int64_t limit_ms);
 
 /* The loop runs. */
@@ -47,8 +46,8 @@ bool supervisor_keeps(void);
 /* Lets a copy of the descriptor be kept, under a name of letters. Returns 0 or -errno. */
 int supervisor_keep(const char *name, int descriptor);
 
-/* The descriptors under the name are not to be kept any more. They are closed when the service
- * manager reads the message. */
+/* The descriptors under the name are not to be kept any more. The service manager closes them when
+ * it reads the message. */
 void supervisor_release(const char *name);
 
 /* A descriptor that was kept for this process. Further ones of the same name are closed. */

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The state that a process passes on to the program that goes on in its place (restart.h), and how
- * that program restores it: the mount, open files, calls that wait, and the books of the engines
- * (engine/transfer.h), as text in a file without a name. The number of its descriptor is in the
- * environment, with the word "rehearsal" if the program is only to show that it understands all.
+ * that program restores the state: the mount, open files, calls that wait, and the books of the
+ * engines (engine/transfer.h), as text in a file without a name. The number of the file's
+ * descriptor is in the environment, with the word "rehearsal" if the program is only to show that
+ * it understands all.
  *
  * Where there is a journal (journal/journal.h) the same lines are kept there all the time, so that
- * a process can go on with the mount of one that was killed. What belongs to a process is gone
- * then: descriptors are void, and pidfds are opened anew (files/holder.h).
+ * a process can go on with the mount of a process that was killed. What belonged to the killed
+ * process is gone: descriptors are void, and pidfds are opened anew (files/holder.h).
  *
- * The first line has two numbers: the format, which is raised with each key or line that is added,
- * removed or given another meaning (tests/system/sources/formats.txt lists them all), and the
- * oldest format that a program has to know to go on. So after a kill, without a rehearsal, a
+ * The first line has two numbers. The format is raised with each key or line that is added, removed
+ * or given another meaning (tests/system/sources/formats.txt lists all keys and lines). The reader
+ * is the oldest format that a program has to know to go on. So after a kill, without a rehearsal, a
  * program of another version never ignores a key that it would have to know, nor takes a missing
- * one for zero. For a key or line that is added:
+ * key for zero. For a key or line that is added:
  *
  *   a program that does not know it     TAKEOVER_FORMAT  TAKEOVER_READER  TAKEOVER_OLDEST
  *   is right all the same               raised           stays            stays
- *   would be wrong                      raised           the same         stays
- *   and this program cannot do without  raised           the same         the same
+ *   would be wrong                      raised           as the format    stays
+ *   and this program cannot do without  raised           as the format    as the format
  *
- * Whether a key may be missing is decided by `format`. A state of another format is refused in one
- * line, with both versions, and so is any line whose word is not known.
+ * `format` of struct takeover decides whether a key may be missing. A state of another format is
+ * refused in one line, with both versions, and so is any line whose word is not known.
  *
  *   dlockfs   the format, and the process: where it was started, what it has mounted
  *   store     one of the configuration, with its session
@@ -55,9 +56,10 @@ struct takeover_process {
 	 * it now; NULL: there was none, or the former program goes on in that case. */
 	const char *config;
 	size_t config_bytes;
-	int fuse;	  /* the descriptor of the mount, */
-	int journal;	  /* and of the journal; -1: none */
-	int warden;	  /* and to the warden (kernel/warden.h); -1: there is none */
+	/* Descriptors; -1: there is none. */
+	int fuse;	  /* of the mount */
+	int journal;	  /* of the journal */
+	int warden;	  /* to the warden (kernel/warden.h) */
 	const void *init; /* the kernel's greeting */
 	size_t init_bytes;
 };
@@ -65,10 +67,10 @@ struct takeover_process {
 struct takeover {
 	int format; /* of the state that is taken over */
 	bool rehearsal;
-	bool kept;  /* the state was in a journal: its descriptors are not valid any more */
+	bool kept;  /* the state was in a journal: the descriptors in it are void */
 	FILE *file; /* NULL: there is nothing to take over */
 	struct state_reader in;
-	struct takeover_process process; /* its texts and bytes are the struct's */
+	struct takeover_process process; /* whose texts and bytes this struct owns */
 	unsigned int max_write;
 	struct shard_former *former; /* as in the configuration, once that was checked */
 	struct takeover_store *stores;
@@ -78,7 +80,7 @@ struct takeover {
 	struct takeover_order *orders;
 };
 
-/* The latest that were given out. */
+/* The latest numbers that were given out. */
 struct takeover_numbers {
 	uint64_t node, status, handle;
 };
@@ -96,7 +98,7 @@ struct takeover_marks {
 /* How numbers in the saved state are turned into pointers of engines; the context is the shard. */
 extern const struct engine_transfer takeover_transfer;
 
-/* Writes everything, and the process. Errors stay with the stream. */
+/* Writes the whole state. Errors stay with the stream. */
 void takeover_save(const struct filesystem *filesystem, const struct takeover_process *process,
 		   FILE *out);
 
@@ -122,11 +124,11 @@ void takeover_commit(struct filesystem *filesystem, uint64_t handled);
  * takeover_finish() frees it. */
 int takeover_begin(struct takeover *takeover, char *why, size_t why_bytes);
 
-/* The same from a stream, which the struct owns from now on. */
+/* takeover_begin() with a stream, which the struct owns from now on. */
 int takeover_read(struct takeover *takeover, FILE *file, char *why, size_t why_bytes);
 
-/* The same from the content of a journal (state_journal_load()), of a process that has ended;
- * `fuse` is the descriptor of its mount. */
+/* takeover_begin() with the content of a journal (state_journal_load()), of a process that has
+ * ended; `fuse` is the descriptor of that process's mount. */
 int takeover_read_kept(struct takeover *takeover, FILE *file, int fuse, char *why,
 		       size_t why_bytes);
 

@@ -139,8 +139,9 @@ static const struct field remote_fields[] = {
 	{0},
 };
 
-void takeover_store_save(const struct shard *shard, FILE *out)
+void takeover_store_save(const struct state_item *item, FILE *out)
 {
+	const struct shard *shard = STATE_WHOLE(item, const struct shard, store_item);
 	const struct config *config = shard->filesystem->config;
 	size_t index = (size_t)(shard - shard->filesystem->shards->list);
 	const struct config_store *store = &config->stores[index];

@@ -70,14 +70,9 @@ static struct state_place place_store(const struct state_item *item)
 	return (struct state_place){{STATE_PLACE_STORE, index_of(shard)}};
 }
 
-static void save_store_item(const struct state_item *item, FILE *out)
-{
-	takeover_store_save(STATE_WHOLE(item, const struct shard, store_item), out);
-}
-
 static void mark_store(struct shard *shard)
 {
-	static const struct state_kind kind = {place_store, save_store_item};
+	static const struct state_kind kind = {place_store, takeover_store_save};
 	state_journal_mark(shard->filesystem->journal, &shard->store_item, &kind);
 }
 
@@ -99,27 +94,22 @@ static void mark_session(struct shard *shard)
 	mark_store(shard);
 }
 
-static void save_shard(const struct shard *shard, FILE *out)
-{
-	state_begin(out, "shard");
-	state_unsigned(out, "number", index_of(shard));
-	state_end(out);
-}
-
 static struct state_place place_shard(const struct state_item *item)
 {
 	const struct shard *shard = STATE_WHOLE(item, const struct shard, item);
 	return (struct state_place){{STATE_PLACE_SHARD + index_of(shard)}};
 }
 
-static void save_shard_item(const struct state_item *item, FILE *out)
+static void save_shard(const struct state_item *item, FILE *out)
 {
-	save_shard(STATE_WHOLE(item, const struct shard, item), out);
+	state_begin(out, "shard");
+	state_unsigned(out, "number", index_of(STATE_WHOLE(item, const struct shard, item)));
+	state_end(out);
 }
 
 static void keep_shard(struct shard *shard)
 {
-	static const struct state_kind kind = {place_shard, save_shard_item};
+	static const struct state_kind kind = {place_shard, save_shard};
 
 	state_journal_mark(shard->filesystem->journal, &shard->item, &kind);
 	mark_store(shard);
@@ -226,13 +216,13 @@ void takeover_save(const struct filesystem *filesystem, const struct takeover_pr
 
 	takeover_process_save(filesystem, process, out);
 	for (size_t i = 0; i < filesystem->shards->count; i++)
-		takeover_store_save(&filesystem->shards->list[i], out);
+		takeover_store_save(&filesystem->shards->list[i].store_item, out);
 	for (inode = filesystem->inodes->by_node; inode != NULL; inode = inode->by_node.next) {
 		inode_save(inode, out);
 		text_save_blocks(&inode->text, out);
 	}
 	for (node = filesystem->status->by_number; node != NULL; node = node->by_number.next)
-		status_node_save(node, out);
+		status_node_save(&node->item, out);
 	save_handles(filesystem, out);
 	const struct takeover_numbers numbers = numbers_of(filesystem);
 	save_numbers(&numbers, out);
@@ -241,7 +231,7 @@ void takeover_save(const struct filesystem *filesystem, const struct takeover_pr
 	kept_request_save_all(filesystem->requests, out);
 	for (size_t i = 0; i < filesystem->shards->count; i++) {
 		const struct shard *shard = &filesystem->shards->list[i];
-		save_shard(shard, out);
+		save_shard(&shard->item, out);
 		if (shard->store->ops->save_claims != NULL)
 			shard->store->ops->save_claims(shard->store, out);
 		engine_save(shard->engine, &takeover_transfer, out);

@@ -2,6 +2,8 @@
  *
  * What open files and directories in .dlockfs show. Loop thread only.
  */
+#include "status/content.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -69,7 +71,7 @@ void status_content_reply(fuse_req_t req, struct fuse_file_info *info, char *tex
 				     content); /* the caller was killed; no RELEASE will come */
 }
 
-void status_close_all(struct filesystem *filesystem)
+void status_content_close_all(struct filesystem *filesystem)
 {
 	struct status *status = filesystem->status;
 

@@ -2,6 +2,8 @@
  *
  * The files in .dlockfs, and what `status` says: lines of key=value. Loop thread only.
  */
+#include "status/file.h"
+
 #include <inttypes.h>
 #include <time.h>
 #include <unistd.h>

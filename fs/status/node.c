@@ -2,7 +2,7 @@
  *
  * Owns the nodes of the tree .dlockfs that the kernel knows. Loop thread only.
  */
-#include "status/status.h"
+#include "status/node.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "kernel/warden.h"
-#include "status/turn.h"
+#include "status/file.h"
+#include "status/status.h"
 
 static struct state_place place(const struct state_item *item)
 {
@@ -20,28 +21,11 @@ static struct state_place place(const struct state_item *item)
 	return (struct state_place){{STATE_PLACE_STATUS, node->number}};
 }
 
-static void save(const struct state_item *item, FILE *out)
-{
-	status_node_save((const struct status_node *)item, out);
-}
-
 /* Something that status_node_save() writes has changed. */
 static void mark(const struct status *status, struct status_node *node)
 {
-	static const struct state_kind kind = {place, save};
+	static const struct state_kind kind = {place, status_node_save};
 	state_journal_mark(status->filesystem->journal, &node->item, &kind);
-}
-
-struct status *status_create(struct filesystem *filesystem)
-{
-	struct status *status = calloc(1, sizeof(*status));
-
-	if (status != NULL) {
-		status->last_number = STATUS_NODES;
-		status->filesystem = filesystem;
-		status->started_ms = filesystem->now_ms;
-	}
-	return status;
 }
 
 static void free_node(struct status *status, struct status_node *node)
@@ -53,17 +37,13 @@ static void free_node(struct status *status, struct status_node *node)
 	free(node);
 }
 
-void status_destroy(struct status *status)
+void status_node_forget_all(struct status *status)
 {
 	struct status_node *node, *next;
 
-	if (status == NULL)
-		return;
 	HASH_ITER (by_number, status->by_number, node, next) {
 		free_node(status, node);
 	}
-	turns_free_all(status);
-	free(status);
 }
 
 static struct status_node *create_node(struct status *status, enum status_kind kind,
@@ -184,8 +164,10 @@ void status_node_forget(struct status *status, struct status_node *node, uint64_
 		free_node(status, node);
 }
 
-void status_node_save(const struct status_node *node, FILE *out)
+void status_node_save(const struct state_item *item, FILE *out)
 {
+	const struct status_node *node = (const struct status_node *)item;
+
 	state_begin(out, "status");
 	state_unsigned(out, "number", node->number);
 	state_unsigned(out, "lookups", node->lookups);

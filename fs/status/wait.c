@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the requests in the tree .dlockfs that wait for a store, or for all of them. For each store
- * a wait has a view under way, or waits for its turn, or, while there is no connection, for the
- * time of the next attempt. A wait ends when no answer has come for a while. Loop thread only.
+ * Owns the requests in .dlockfs that wait for a store, or for all of them. A wait ends when no
+ * answer has come for a while. Loop thread only.
  */
+#include "status/wait.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +16,12 @@
 #include "files/filesystem.h"
 #include "files/shard.h"
 #include "files/user.h"
-#include "files/waiting.h"
 #include "kernel/request.h"
+#include "status/content.h"
 #include "status/status.h"
 #include "status/turn.h"
 #include "view/merge.h"
+#include "view/view.h"
 
 /* How long a wait lasts while nothing comes from the store, and how soon to ask again. While a
  * LOOKUP waits, the kernel keeps other callers out of the directory, who cannot be interrupted: so

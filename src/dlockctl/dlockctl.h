@@ -3,9 +3,10 @@
  * dlockctl: the tool for people and scripts. It talks to a mount through its files and ioctls only,
  * and knows nothing of the store or of the daemon.
  *
- * main.c has the table of commands; each is a file of its own. They share common.c and options.c,
- * which know none of them. A command gets its own words in argv, its name first, and returns the
- * exit status. Every error is one line on stderr: "dlockctl: what: why; what would be right".
+ * commands/ has the commands, each a file of its own, and main.c with the table of them. What they
+ * share is in this folder, which knows none of them. A command gets its own words in argv, its name
+ * first, and returns the exit status. Every error is one line on stderr: "dlockctl: what: why; what
+ * would be right".
  */
 #ifndef DLOCKCTL_H
 #define DLOCKCTL_H
@@ -15,7 +16,7 @@
 #include <stddef.h>
 #include <sysexits.h>
 
-/* Exit statuses, besides those of sysexits(3); the table is in main.c. */
+/* Exit statuses, besides those of sysexits(3); the table is in commands/main.c. */
 enum {
 	EXIT_NO = 1, /* the answer is no: held by others, nothing locked, an error found */
 	EXIT_NO_MOUNT = EX_OSFILE, /* no mount, or a dead one */
@@ -42,19 +43,6 @@ struct command {
 	const char *more;  /* further lines of --help, or NULL */
 	int (*run)(struct context *context, int argc, char **argv);
 };
-
-int command_ls(struct context *context, int argc, char **argv);
-int command_show(struct context *context, int argc, char **argv);
-int command_graph(struct context *context, int argc, char **argv);
-int command_run(struct context *context, int argc, char **argv);
-int command_token(struct context *context, int argc, char **argv);
-int command_check(struct context *context, int argc, char **argv);
-int command_wait(struct context *context, int argc, char **argv);
-int command_revoke(struct context *context, int argc, char **argv);
-int command_break(struct context *context, int argc, char **argv);
-int command_top(struct context *context, int argc, char **argv);
-int command_doctor(struct context *context, int argc, char **argv);
-int command_metrics(struct context *context, int argc, char **argv);
 
 /* For the table of long options of a command. */
 enum { OPTION_MOUNT = 1000, OPTION_JSON, OPTION_WIDE, OPTION_COLOR, OPTION_OWN };

@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "claim/file_path.h"
 #include "engine/books/lock.h"
-#include "engine/books/outbox.h"
 #include "engine/books/save.h"
 #include "engine/session.h"
+#include "lockfile/news.h"
+#include "lockfile/save.h"
+#include "lockfile/watch.h"
 
 static bool makes(const struct alteration_step *step)
 {
@@ -62,7 +63,7 @@ bool alteration_add(struct alteration *alteration, const struct store_step *from
 		if (step->text == NULL)
 			return false;
 	}
-	if (step_queue(step, from->path) < 0) {
+	if (turn_queue(step, from->path) < 0) {
 		free(step->text);
 		return false;
 	}
@@ -100,7 +101,7 @@ struct alteration *alteration_create(struct lockfiles *lockfiles, const struct s
 	for (size_t i = 0; i < count && copied; i++)
 		copied = alteration_add(alteration, &steps[i]);
 	if (copied)
-		alteration_mark(alteration);
+		lockfile_save_mark(alteration);
 	else if (alteration != NULL)
 		alteration_free(alteration);
 	return copied ? alteration : NULL;
@@ -115,11 +116,11 @@ void alteration_free(struct alteration *alteration)
 		struct alteration_step *step = &alteration->steps[i];
 		if (step->turn != NULL && step->next != NULL)
 			lockfiles->turns_changed = true;
-		step_leave(step);
+		turn_leave(step);
 		own_free(step->made);
 		free(step->text);
 	}
-	file_ask_forget(&alteration->ask);
+	ask_forget(&alteration->ask);
 	timers_clear(&lockfiles->alteration_timers, &alteration->timer);
 	engine_unmark(lockfiles->engine, &alteration->item);
 	DL_DELETE(lockfiles->alterations, alteration);
@@ -165,8 +166,8 @@ static bool add_files(struct alteration *alteration)
 		struct own *made = alteration->steps[i].made;
 		if (made == NULL)
 			continue;
-		own_note_seen(made);
-		own_watch_later(made);
+		watch_note_seen(made);
+		watch_later(made);
 		alteration->steps[i].made = NULL;
 	}
 	return true;
@@ -175,7 +176,7 @@ static bool add_files(struct alteration *alteration)
 void alteration_set_state(struct alteration *alteration, enum alteration_state state)
 {
 	alteration->state = state;
-	file_ask_forget(&alteration->ask);
+	ask_forget(&alteration->ask);
 	alteration->looked = 0;
 }
 
@@ -236,7 +237,7 @@ void alteration_undo(struct alteration *alteration)
 		tell(alteration, -ETIMEDOUT);
 	alteration->former = false;
 	alteration->undoing = true;
-	alteration_mark(alteration);
+	lockfile_save_mark(alteration);
 	bool changes = makes_any(alteration) || has_kind(alteration, STEP_REMOVE);
 	bool refused = alteration->state == ALTERATION_BARRED && alteration->error != 0;
 	if (alteration->state == ALTERATION_WANTED || refused || !changes) {
@@ -314,7 +315,7 @@ static bool meets_own(const struct alteration *alteration)
 	for (size_t i = 0; i < alteration->count; i++) {
 		const struct alteration_step *step = &alteration->steps[i];
 		const struct own *file = own_find(alteration->lockfiles, step->turn->path);
-		if (step->kind == STEP_MAKE && file != NULL && own_is_known(file))
+		if (step->kind == STEP_MAKE && file != NULL && watch_knows(file))
 			return true;
 	}
 	return false;
@@ -329,10 +330,9 @@ static bool looks_for_own(const struct alteration *alteration)
 	for (size_t i = 0; i < alteration->count; i++) {
 		const struct alteration_step *step = &alteration->steps[i];
 		struct own *file = own_find(alteration->lockfiles, step->turn->path);
-		if (!step->is_of_own || step->kind == STEP_CHECK || own_is_known(file))
+		if (!step->is_of_own || step->kind == STEP_CHECK || watch_knows(file))
 			continue;
-		if (!own_look(file))
-			lock_retry_in(alteration->lockfiles->engine, RETRY_MEMORY_MS);
+		own_look(file);
 		looks = true;
 	}
 	return looks;
@@ -360,27 +360,23 @@ static void send(struct alteration *alteration)
 	struct store_step steps[STORE_STEPS_MAX];
 	size_t count = collect(alteration, steps);
 
-	alteration->ask = file_ask_send(alteration->lockfiles, ASK_ALTER, alteration, steps, count);
+	ask_send(alteration->lockfiles, ASK_ALTER, alteration, &alteration->ask, steps, count);
 	if (alteration->ask != NULL)
 		alteration->state = ALTERATION_SENT;
-	else
-		lock_retry_in(alteration->lockfiles->engine, RETRY_MEMORY_MS);
 }
 
-/* What there is at its paths is read one by one, once nothing that was sent before can happen. */
+/* What there is at the paths is read one by one, once nothing that was sent before can happen. */
 static void look(struct alteration *alteration)
 {
 	struct lockfiles *lockfiles = alteration->lockfiles;
-	bool synced = alteration->looked > 0;
 
 	if (alteration->ask != NULL)
 		return;
-	alteration->ask =
-		synced ? file_ask_path(lockfiles, ASK_LOOK, alteration,
-				       alteration->steps[alteration->looked - 1].turn->path)
-		       : file_ask_send(lockfiles, ASK_SYNC, alteration, NULL, 0);
-	if (alteration->ask == NULL)
-		lock_retry_in(lockfiles->engine, RETRY_MEMORY_MS);
+	if (alteration->looked == 0)
+		ask_send(lockfiles, ASK_SYNC, alteration, &alteration->ask, NULL, 0);
+	else
+		ask_path(lockfiles, ASK_LOOK, alteration, &alteration->ask,
+			 alteration->steps[alteration->looked - 1].turn->path);
 }
 
 void alteration_begin(struct alteration *alteration)
@@ -431,7 +427,7 @@ static void doubt(struct alteration *alteration, int error)
 	bool refused = error != -ECONNRESET && error != -ENOENT;
 
 	alteration_set_state(alteration, ALTERATION_DOUBTFUL);
-	alteration_mark(alteration);
+	lockfile_save_mark(alteration);
 	lock_retry_in(lockfiles->engine, refused ? RETRY_LATER_MS : RETRY_SOON_MS);
 	if (refused && log_limit_passes(&lockfiles->engine->refusals, lockfiles->engine->now_ms,
 					"alteration", path, strlen(path), error))

@@ -8,6 +8,7 @@
 
 #include "engine/books/lock.h"
 #include "lockfile/alteration.h"
+#include "lockfile/reading.h"
 
 static void require_file(bool condition, const char *path, const char *rule)
 {
@@ -24,7 +25,7 @@ static bool has_turn(const struct alteration *alteration)
 	for (size_t i = 0; i < alteration->count; i++) {
 		const struct alteration_step *step = &alteration->steps[i];
 		require_file(step->turn != NULL && step->alteration == alteration &&
-				     own_is_busy(alteration->lockfiles, step->turn->path),
+				     turn_is_busy(alteration->lockfiles, step->turn->path),
 			     step->turn->path, "an alteration has a turn at each path");
 		require_file(step->prev->next == NULL ||
 				     step->prev->alteration->serial < alteration->serial,
@@ -56,7 +57,7 @@ static void check_alteration(const struct alteration *alteration)
 
 	require_file(!alteration->asked || (!alteration->undoing && !alteration->former), path,
 		     "what is undone, or another process's, has no caller");
-	require_file(alteration->ask == NULL || (alteration->ask->alteration == alteration &&
+	require_file(alteration->ask == NULL || (alteration->ask->asker == alteration &&
 						 lockfiles->engine->session.state != STORE_LOST),
 		     path, "an alteration knows its question");
 	switch (alteration->state) {
@@ -87,7 +88,7 @@ void lockfiles_check_invariants(const void *context)
 	const struct lockfiles *lockfiles = context;
 	const struct own *file;
 	const struct alteration *alteration;
-	const struct file_read *read;
+	const struct reading *reading;
 	size_t count = 0;
 
 	DL_FOREACH (lockfiles->alterations, alteration) {
@@ -105,9 +106,9 @@ void lockfiles_check_invariants(const void *context)
 	for (file = lockfiles->files; file != NULL; file = file->hh.next) {
 		require_file(lockfiles->engine->session.state != STORE_LOST, file->path,
 			     "a file ends with its session");
-		require_file(file->ask == NULL || file->ask->file == file, file->path,
+		require_file(file->ask == NULL || file->ask->asker == file, file->path,
 			     "a file knows who looks for it");
-		require_file(file->watch == NULL || file->watch->file == file, file->path,
+		require_file(file->watch == NULL || file->watch->asker == file, file->path,
 			     "a file knows its watch");
 		require_file(file->watch != NULL || !file->watched, file->path,
 			     "what is watched has a watch");
@@ -115,10 +116,10 @@ void lockfiles_check_invariants(const void *context)
 			(file->watch != NULL) + file->is_unwatched + (file->timer.place != 0) == 1,
 			file->path, "a file is watched, or is to be");
 	}
-	DL_FOREACH (lockfiles->reads, read) {
-		require_file(read->ask != NULL ||
+	DL_FOREACH (lockfiles->readings, reading) {
+		require_file(reading->ask != NULL ||
 				     lockfiles->engine->session.state != STORE_CONNECTED ||
 				     lockfiles->engine->retry_ms != INT64_MAX,
-			     read->path, "a read is sent as soon as it may be");
+			     reading->path, "a read is sent as soon as it may be");
 	}
 }

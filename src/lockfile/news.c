@@ -2,10 +2,11 @@
  *
  * What callers are told of lock files. Loop thread only.
  */
+#include "lockfile/news.h"
+
 #include <stdlib.h>
 
 #include "engine/books/decisions.h"
-#include "lockfile/alteration.h"
 
 static void tell_altered(void *context, void *cookie, int error)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock files, as save.c has written them. Of each alteration nobody
- * knows whether it has happened. Loop thread only.
+ * Reads lock files, as save.h has them. Loop thread only.
  */
+#include "lockfile/restore.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "lockfile/alteration.h"
+#include "engine/books/save.h"
+#include "lockfile/save.h"
+#include "lockfile/watch.h"
 
-#define TIME_MAX_MS (INT64_MAX / 2)
-
-bool lockfiles_have_word(const char *word)
+bool lockfile_restore_has_word(const char *word)
 {
 	return strcmp(word, "lockfile") == 0 || strcmp(word, "alteration") == 0;
 }
@@ -26,7 +27,7 @@ static int restore_lockfile(struct lockfiles *lockfiles, struct state_reader *in
 		return state_refuse(in, "path", "that of a file, once");
 	file = own_create(lockfiles, path, line);
 	if (file != NULL && own_add(file)) {
-		own_watch_soon(file);
+		watch_soon(file);
 		return 0;
 	}
 	own_free(file);
@@ -38,7 +39,7 @@ static int restore_step(struct alteration *alteration, struct state_reader *in)
 {
 	struct store_step step;
 
-	fields_restore(alteration_step_fields, &step, in);
+	fields_restore(lockfile_save_step, &step, in);
 	if (step.text == NULL && step.kind != STEP_REMOVE && step.kind != STEP_CHECK)
 		state_refuse(in, "text", "a value");
 	if (*step.path == '\0')
@@ -82,16 +83,16 @@ static int restore_alteration(struct lockfiles *lockfiles, struct state_reader *
 	/* Without a limit nobody would undo it. */
 	if (alteration->former)
 		timers_set(&lockfiles->alteration_timers, &alteration->timer,
-			   state_find_number(in, "due_ms", INT64_MIN, TIME_MAX_MS));
+			   state_find_number(in, "due_ms", INT64_MIN, SAVE_TIME_MAX_MS));
 	error = state_failed(in) ? -EINVAL : restore_steps(alteration, in);
 	if (error == 0)
-		alteration_mark(alteration);
+		lockfile_save_mark(alteration);
 	else
 		alteration_free(alteration);
 	return error;
 }
 
-int lockfiles_restore(void *context, struct state_reader *in)
+int lockfile_restore_line(void *context, struct state_reader *in)
 {
 	struct lockfiles *lockfiles = context;
 

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock files, as text: for another process, and the journal. Lines:
- *
- *   lockfile    a file of this host: its path, and the first line of its text
- *   alteration  one that is not decided; what follows is of it
- *   step        what it does, step by step
- *
- * Loop thread only.
+ * Lock files as text. Loop thread only.
  */
-#include "lockfile/alteration.h"
+#include "lockfile/save.h"
 
 static const char *const kind_words[] = {
 	[STEP_MAKE] = "make",	  [STEP_TAKE] = "take",	  [STEP_REPLACE] = "replace",
 	[STEP_REMOVE] = "remove", [STEP_CHECK] = "check",
 };
 
-const struct field alteration_step_fields[] = {
+const struct field lockfile_save_step[] = {
 	{"kind", FIELD_WORD(struct store_step, kind, kind_words)},
 	{"path", FIELD_TEXT(struct store_step, path)},
 	{"text", FIELD_TEXT(struct store_step, text), FIELD_OR(0)},
@@ -23,11 +17,9 @@ const struct field alteration_step_fields[] = {
 	{0},
 };
 
-#define WHOLE(type, part) STATE_WHOLE(part, type, item)
-
 static void save_lockfile(const struct state_item *item, FILE *out)
 {
-	const struct own *file = WHOLE(const struct own, item);
+	const struct own *file = STATE_WHOLE(item, const struct own, item);
 
 	state_begin(out, "lockfile");
 	state_text(out, "path", file->path);
@@ -45,13 +37,13 @@ static void save_step(const struct alteration_step *step, FILE *out)
 	};
 
 	state_begin(out, "step");
-	fields_save(alteration_step_fields, &saved, out);
+	fields_save(lockfile_save_step, &saved, out);
 	state_end(out);
 }
 
 static void save_alteration(const struct state_item *item, FILE *out)
 {
-	const struct alteration *alteration = WHOLE(const struct alteration, item);
+	const struct alteration *alteration = STATE_WHOLE(item, const struct alteration, item);
 
 	state_begin(out, "alteration");
 	state_flag(out, "undone", alteration->undoing);
@@ -69,14 +61,14 @@ enum { PART_LOCKFILES = 7, PART_ALTERATIONS };
 
 static struct state_place lockfile_place_of(const struct state_item *item)
 {
-	const struct own *file = WHOLE(const struct own, item);
+	const struct own *file = STATE_WHOLE(item, const struct own, item);
 	return (struct state_place){
 		{file->lockfiles->engine->saving.place, PART_LOCKFILES, file->serial}};
 }
 
 static struct state_place alteration_place_of(const struct state_item *item)
 {
-	const struct alteration *alteration = WHOLE(const struct alteration, item);
+	const struct alteration *alteration = STATE_WHOLE(item, const struct alteration, item);
 	return (struct state_place){
 		{alteration->lockfiles->engine->saving.place, PART_ALTERATIONS, alteration->serial},
 	};
@@ -85,19 +77,19 @@ static struct state_place alteration_place_of(const struct state_item *item)
 static const struct state_kind lockfile_kind = {lockfile_place_of, save_lockfile};
 static const struct state_kind alteration_kind = {alteration_place_of, save_alteration};
 
-void own_mark(struct own *file)
+void lockfile_save_mark_own(struct own *file)
 {
 	state_journal_mark(file->lockfiles->engine->saving.journal, &file->item, &lockfile_kind);
 }
 
-void alteration_mark(struct alteration *alteration)
+void lockfile_save_mark(struct alteration *alteration)
 {
 	if (alteration->count > 0)
 		state_journal_mark(alteration->lockfiles->engine->saving.journal, &alteration->item,
 				   &alteration_kind);
 }
 
-void lockfiles_visit(void *context, const struct state_visit *visit)
+void lockfile_save_visit(void *context, const struct state_visit *visit)
 {
 	struct lockfiles *lockfiles = context;
 	struct own *file;

@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watches of this host's lock files. Another host may take one away: the store
- * tells that at once where there is a watch. Most lock files do not live for long, and are not
- * watched: a watch is one more request to the store, once.
- *
- *   young     in lockfiles->watch_timers: it was made a moment ago, or its watch has failed
- *   unwatched in lockfiles->unwatched: until there is a connection, and not too many are sent
- *   asked     file->watch: watch() of the store is called
- *   watched   file->watched: it has shown the file, and nothing else since
- *
- * A watch cannot be undone. That of a file which this host has removed ends by that, and its answer
- * is dropped. Another process sets all watches anew. Loop thread only.
+ * Whether files of this host still stand. Loop thread only.
  */
+#include "lockfile/watch.h"
+
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/books/lock.h"
-#include "lockfile/alteration.h"
+#include "engine/session.h"
+#include "lockfile/turn.h"
 
 /* How old a file has to be. */
 enum { WATCH_AFTER_MS = 100 };
@@ -30,37 +22,30 @@ enum { KNOWN_MS = 250 };
  * has taken over many files. */
 enum { SENT_MAX = 256 };
 
-void own_note_seen(struct own *file)
+void watch_note_seen(struct own *file)
 {
 	file->seen_ms = file->lockfiles->engine->now_ms;
 }
 
-bool own_is_known(const struct own *file)
+bool watch_knows(const struct own *file)
 {
 	return (file->watched && file->lockfiles->engine->session.state == STORE_CONNECTED) ||
 	       (file->seen_ms != INT64_MIN &&
 		file->lockfiles->engine->now_ms - file->seen_ms < KNOWN_MS);
 }
 
-void own_watch_later(struct own *file)
+void watch_later(struct own *file)
 {
 	timers_set(&file->lockfiles->watch_timers, &file->timer,
 		   file->lockfiles->engine->now_ms + WATCH_AFTER_MS);
 }
 
-void own_watch_soon(struct own *file)
+void watch_soon(struct own *file)
 {
 	timers_set(&file->lockfiles->watch_timers, &file->timer, 0);
 }
 
-/* Returns false if there is no memory. */
-static bool send_watch(struct own *file)
-{
-	file->watch = file_ask_path(file->lockfiles, ASK_WATCH, file, file->path);
-	return file->watch != NULL;
-}
-
-void lockfiles_watch(struct lockfiles *lockfiles)
+void watch_send(struct lockfiles *lockfiles)
 {
 	struct own *file;
 
@@ -69,29 +54,30 @@ void lockfiles_watch(struct lockfiles *lockfiles)
 	       lockfiles->watches_sent < SENT_MAX) {
 		DL_DELETE(lockfiles->unwatched, file);
 		file->is_unwatched = false;
-		if (send_watch(file))
+		ask_path(lockfiles, ASK_WATCH, file, &file->watch, file->path);
+		if (file->watch != NULL)
 			lockfiles->watches_sent++;
 		else
-			own_watch_later(file);
+			watch_later(file);
 	}
 }
 
-void lockfiles_grow_up(struct lockfiles *lockfiles)
+void watch_end_time(struct lockfiles *lockfiles)
 {
 	struct timer *timer;
 
 	while ((timer = timers_first(&lockfiles->watch_timers)) != NULL &&
 	       timer->due_ms <= lockfiles->engine->now_ms) {
-		struct own *file = (struct own *)((char *)timer - offsetof(struct own, timer));
+		struct own *file = STATE_WHOLE(timer, struct own, timer);
 		timers_clear(&lockfiles->watch_timers, timer);
 		DL_APPEND(lockfiles->unwatched, file);
 		file->is_unwatched = true;
 	}
-	lockfiles_watch(lockfiles);
+	watch_send(lockfiles);
 }
 
-/* The first answer to it has come. */
-static void note_answered(struct file_ask *ask)
+/* The first answer to the watch has come. */
+static void note_answered(struct ask *ask)
 {
 	struct lockfiles *lockfiles = ask->lockfiles;
 
@@ -99,25 +85,52 @@ static void note_answered(struct file_ask *ask)
 		return;
 	ask->answered = true;
 	lockfiles->watches_sent--;
-	lockfiles_watch(lockfiles);
+	watch_send(lockfiles);
 }
 
-/* It is not there. One that is about to be altered may be gone by that: then it is looked for
- * later. Takes the file, or not. */
+void watch_found(struct own *file, int error, const struct store_claim *claim)
+{
+	struct lockfiles *lockfiles = file->lockfiles;
+
+	if ((error != 0 && error != -ENOENT) || turn_is_in_flux(lockfiles, file->path))
+		return; /* the next one tells more */
+	if (own_is_read(file, error, claim)) {
+		watch_note_seen(file);
+		return;
+	}
+	own_end(file, LOCKFILE_TAKEN);
+	session_hurry_beat(lockfiles->engine); /* there may be more of them */
+}
+
+void watch_looked(struct own *file, int error, const struct store_claim *claim)
+{
+	struct lockfiles *lockfiles = file->lockfiles;
+	bool waits = turn_is_busy(lockfiles, file->path);
+
+	watch_found(file, error, claim);
+	if (error == 0 || error == -ENOENT)
+		lockfiles->turns_changed |= waits;
+	else if (waits)
+		lock_retry_in(lockfiles->engine,
+			      error == -ECONNRESET ? RETRY_SOON_MS : RETRY_LATER_MS);
+}
+
+/* The watch does not show the file. A file that is about to be altered may be gone by that: then it
+ * is looked for later. Takes the file, or not. */
 static void note_gone(struct own *file)
 {
-	if (!own_is_in_flux(file->lockfiles, file->path)) {
+	if (!turn_is_in_flux(file->lockfiles, file->path)) {
 		own_end(file, LOCKFILE_TAKEN);
 		return;
 	}
 	file->seen_ms = INT64_MIN;
 	if (file->watch == NULL)
-		own_watch_later(file);
+		watch_later(file);
 }
 
-void own_watch_read(struct file_ask *ask, const char *text)
+void watch_shown(struct ask *ask, const char *text)
 {
-	struct own *file = ask->file;
+	struct own *file = ask->slot != NULL ? ask->asker : NULL;
 
 	if (text != NULL)
 		note_answered(ask);
@@ -128,18 +141,17 @@ void own_watch_read(struct file_ask *ask, const char *text)
 		note_gone(file);
 }
 
-void own_watch_ended(struct file_ask *ask, int error)
+void watch_ended(struct ask *ask, int error)
 {
-	struct own *file = ask->file;
+	struct own *file = ask->slot != NULL ? ask->asker : NULL;
 
 	note_answered(ask);
-	file_ask_free(ask);
+	ask_free(ask);
 	if (file == NULL)
 		return;
-	file->watch = NULL;
 	file->watched = false;
 	if (error == 0 || error == -ENXIO)
 		note_gone(file);
 	else
-		own_watch_later(file);
+		watch_later(file);
 }

@@ -14,76 +14,11 @@
 #include "base/escape.h"
 #include "view/file.h"
 
-#define FORMAT_LINE	"format=1\n"
 #define VALUE_BYTES_MAX 1024
 #define RANGE_BYTES_MAX 42  /* ",w", two offsets and the dash between them */
 #define HOLDS_MAX	512 /* the most that dlockfs writes */
 
 /* Reading */
-
-static int64_t read_number(const char *value, size_t bytes, int64_t max)
-{
-	int64_t number = 0;
-
-	for (size_t i = 0; i < bytes; i++) {
-		if (value[i] < '0' || value[i] > '9' || number > max)
-			return -1;
-		number = number * 10 + (value[i] - '0');
-	}
-	return bytes > 0 && number <= max ? number : -1;
-}
-
-static const char *read_kind(const char *value, size_t bytes)
-{
-	static const char *const kinds[] = {"open", "flock", "record"};
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		if (strlen(kinds[i]) == bytes && memcmp(value, kinds[i], bytes) == 0)
-			return kinds[i];
-	}
-	return NULL;
-}
-
-/* Returns 0 or -ENOMEM; a value that is not well-formed is left out. */
-static int read_text(const char *value, size_t bytes, char **text)
-{
-	if (*text != NULL || bytes > VALUE_BYTES_MAX || !escape_is_valid(value, bytes))
-		return 0;
-	*text = strndup(value, bytes);
-	return *text != NULL ? 0 : -ENOMEM;
-}
-
-static int read_line(struct view_claim *view, const char *line, size_t bytes)
-{
-	const char *equals = memchr(line, '=', bytes);
-	size_t key_bytes = equals != NULL ? (size_t)(equals - line) : 0;
-	const char *value = line + key_bytes + 1;
-	size_t value_bytes = bytes - key_bytes - 1;
-
-	if (key_bytes == 4 && memcmp(line, "host", 4) == 0)
-		return read_text(value, value_bytes, &view->host);
-	if (key_bytes == 7 && memcmp(line, "command", 7) == 0)
-		return read_text(value, value_bytes, &view->command);
-	if (key_bytes == 4 && memcmp(line, "kind", 4) == 0)
-		view->kind = read_kind(value, value_bytes);
-	else if (key_bytes == 3 && memcmp(line, "pid", 3) == 0)
-		view->pid = read_number(value, value_bytes, INT32_MAX);
-	else if (key_bytes == 3 && memcmp(line, "uid", 3) == 0)
-		view->uid = read_number(value, value_bytes, UINT32_MAX);
-	return 0;
-}
-
-static int read_lines(struct view_claim *view, const char *text)
-{
-	const char *end;
-	int error = 0;
-
-	if (strncmp(text, FORMAT_LINE, strlen(FORMAT_LINE)) != 0)
-		return 0;
-	for (; error == 0 && (end = strchr(text, '\n')) != NULL; text = end + 1)
-		error = read_line(view, text, (size_t)(end - text));
-	return error;
-}
 
 /* Only ranges within the span of the name count. */
 static int read_ranges(struct view_claim *view, const struct range_set *said, size_t *ranges_left)
@@ -123,7 +58,7 @@ static int read_data(struct view_claim *view, const char *text, size_t *ranges_l
 		data.holds = (struct range_set){0};
 	}
 	claim_data_finish(&data);
-	return error != 0 ? error : read_lines(view, text);
+	return error != 0 ? error : view_asker_read(&view->asker, text);
 }
 
 int view_claim_read(struct view_claim *view, const struct store_claim *claim, size_t *ranges_left)
@@ -132,7 +67,7 @@ int view_claim_read(struct view_claim *view, const struct store_claim *claim, si
 	int error;
 
 	view->known = true;
-	view->since_ms = claim->since_ms;
+	view->asker.since_ms = claim->since_ms;
 	view->session = claim->session;
 	if (view->parts.id.session == 0)
 		return 0;
@@ -141,41 +76,22 @@ int view_claim_read(struct view_claim *view, const struct store_claim *claim, si
 		return -ENOMEM;
 	error = read_data(view, text, ranges_left);
 	free(text);
-	if (view->kind == NULL && view->parts.record)
-		view->kind = "record";
+	if (view->asker.kind == NULL && view->parts.record)
+		view->asker.kind = "record";
 	return error;
-}
-
-void view_claim_drop_asker(struct view_claim *view)
-{
-	free(view->host);
-	free(view->command);
-	view->host = view->command = NULL;
-	view->kind = NULL;
-	view->pid = view->uid = -1;
-}
-
-int view_claim_set_asker(struct view_claim *view, const char *text)
-{
-	static const char since[] = "\nsince=";
-	const char *found = strstr(text, since);
-
-	view_claim_drop_asker(view);
-	view->since_ms = found != NULL ? strtoll(found + strlen(since), NULL, 10) * 1000 : 0;
-	return read_lines(view, text);
 }
 
 void view_claim_finish(struct view_claim *view)
 {
-	struct view_claim *follower, *next;
+	struct view_follower *follower, *next;
 
 	DL_FOREACH_SAFE (view->followers, follower, next) {
-		view_claim_finish(follower);
+		view_asker_drop(&follower->asker);
 		free(follower);
 	}
 	range_set_finish(&view->ranges);
 	range_set_finish(&view->holds);
-	view_claim_drop_asker(view);
+	view_asker_drop(&view->asker);
 	free(view->name);
 }
 
@@ -195,7 +111,8 @@ static struct counts count_states(const struct view_claim *claims, size_t count)
 	struct counts counts = {0};
 
 	for (size_t i = 0; i < count; i++) {
-		const struct view_claim *view = &claims[i], *follower;
+		const struct view_claim *view = &claims[i];
+		const struct view_follower *follower;
 		if (view->gone)
 			continue;
 		counts.there += !view->orphan;
@@ -254,28 +171,6 @@ static void write_coverage(FILE *out, const struct view_claim *view)
 	fprintf(out, " span=%" PRId64 "-%" PRId64, span.start, span.end);
 }
 
-/* The lines of dlockfs about the caller. */
-static void write_asker(FILE *out, const struct view_claim *view)
-{
-	if (view->kind != NULL)
-		fprintf(out, " kind=%s", view->kind);
-	write_coverage(out, view);
-	if (view->host != NULL)
-		fprintf(out, " host=%s", view->host);
-	if (view->pid >= 0)
-		fprintf(out, " pid=%" PRId64, view->pid);
-	if (view->uid >= 0)
-		fprintf(out, " uid=%" PRId64, view->uid);
-	if (view->command != NULL)
-		fprintf(out, " command=%s", view->command);
-}
-
-static void write_since(FILE *out, const struct view_claim *view)
-{
-	if (view->since_ms > 0)
-		fprintf(out, " since=%" PRId64, view->since_ms / 1000);
-}
-
 static const char *state_of(const struct view_claim *view)
 {
 	if (view->orphan)
@@ -299,9 +194,12 @@ static void write_claim(FILE *out, const struct view_claim *view, size_t positio
 	fprintf(out, "position=%zu state=%s%s%s mode=%s", position, state_of(view),
 		view->held && view->keeps ? " maybe_kept=yes" : "",
 		view->former ? " maybe_former=yes" : "", mode_name(view));
-	if (ours)
-		write_asker(out, view);
-	write_since(out, view);
+	if (ours) {
+		view_asker_write_kind(out, &view->asker);
+		write_coverage(out, view);
+		view_asker_write(out, &view->asker);
+	}
+	view_asker_write_since(out, &view->asker);
 	write_delay(out, view);
 	fprintf(out, " client=%s", ours ? "dlockfs" : "other");
 	if (view->known && view->session != 0)
@@ -315,14 +213,15 @@ static void write_claim(FILE *out, const struct view_claim *view, size_t positio
 
 static void write_followers(FILE *out, const struct view_claim *view, size_t position)
 {
-	const struct view_claim *follower;
+	const struct view_follower *follower;
 	size_t number = 0;
 
 	DL_FOREACH (view->followers, follower) {
 		fprintf(out, "position=%zu.%zu state=waiting mode=%s", position, ++number,
 			mode_name(view));
-		write_asker(out, follower);
-		write_since(out, follower);
+		view_asker_write_kind(out, &follower->asker);
+		view_asker_write(out, &follower->asker);
+		view_asker_write_since(out, &follower->asker);
 		fputs(" client=dlockfs\n", out);
 	}
 }

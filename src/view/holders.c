@@ -6,10 +6,10 @@
  * in front that overlaps and does not block, as it is of the same owner, or behind an anchor. Pure
  * but for memory.
  */
+#include "view/holders.h"
+
 #include <errno.h>
 #include <stdlib.h>
-
-#include "view/claim.h"
 
 /* One range of a claim. */
 struct part {
@@ -40,7 +40,7 @@ static bool are_one(const struct view_claim *a, const struct view_claim *b)
 	if (a->orphan || b->orphan || id_a->session == 0 || id_a->session != id_b->session)
 		return false;
 	if (a->parts.record != b->parts.record)
-		return a->pid >= 0 && a->pid == b->pid;
+		return a->asker.pid >= 0 && a->asker.pid == b->asker.pid;
 	return id_a->owner == id_b->owner && id_a->owner != CLAIM_OWNER_NONE;
 }
 
@@ -205,7 +205,7 @@ static int judge_all(struct view_claim *claims, size_t count)
 	return 0;
 }
 
-int view_claims_judge(struct view_claim *claims, size_t count)
+int view_holders_find(struct view_claim *claims, size_t count)
 {
 	size_t exclusive = 0;
 

@@ -106,7 +106,7 @@ static int note_claims(struct view_lock *lock, const struct store_entry *entries
 		claim->lock = lock;
 		claim->parts = entries[lock->count].claim;
 		claim->orphan = entries[lock->count].orphan;
-		claim->pid = claim->uid = -1;
+		view_asker_drop(&claim->asker);
 		claim->name = strdup(entries[lock->count].name);
 		if (claim->name == NULL)
 			return -ENOMEM;

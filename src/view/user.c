@@ -5,13 +5,14 @@
  * claim's data names); and since when it knows of orphans, by its own clock. Pure but for memory
  * and the time of day.
  */
+#include "view/user.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
 #include "base/clock.h"
-#include "view/claim.h"
 
 struct visit {
 	struct view_claim *claims;
@@ -34,22 +35,22 @@ static struct view_claim *find(struct visit *visit, const char *name)
 /* Drops the caller in the claim's data, who may not use the claim any more, but not the host. */
 static void set_kept(struct view_claim *view)
 {
-	char *host = view->host;
+	char *host = view->asker.host;
 
-	view->host = NULL;
-	view_claim_drop_asker(view);
-	view->host = host;
+	view->asker.host = NULL;
+	view_asker_drop(&view->asker);
+	view->asker.host = host;
 	view->kept = true;
 }
 
 static int add_follower(struct view_claim *view, const char *text)
 {
-	struct view_claim *follower = calloc(1, sizeof(*follower));
+	struct view_follower *follower = calloc(1, sizeof(*follower));
 
 	if (follower == NULL)
 		return -ENOMEM;
 	DL_APPEND(view->followers, follower);
-	return view_claim_set_asker(follower, text);
+	return view_asker_set(&follower->asker, text);
 }
 
 static void on_user(void *context, const char *name, enum engine_use use, const char *text)
@@ -63,7 +64,7 @@ static void on_user(void *context, const char *name, enum engine_use use, const 
 	if (use == ENGINE_KEPT)
 		set_kept(view);
 	else if (use == ENGINE_USES)
-		visit->error = view_claim_set_asker(view, text);
+		visit->error = view_asker_set(&view->asker, text);
 	else
 		visit->error = add_follower(view, text);
 }
@@ -78,8 +79,8 @@ static void on_own(void *context, const char *name, bool held)
 	view->waits = !held;
 }
 
-int view_claims_add_users(struct view_claim *claims, size_t count, const struct engine *engine,
-			  const char *path)
+int view_users_add(struct view_claim *claims, size_t count, const struct engine *engine,
+		   const char *path)
 {
 	struct visit visit = {.claims = claims, .count = count};
 
@@ -89,8 +90,8 @@ int view_claims_add_users(struct view_claim *claims, size_t count, const struct 
 	return visit.error;
 }
 
-void view_claims_add_orphans(struct view_claim *claims, size_t count, const struct engine *engine,
-			     const char *path)
+void view_users_add_orphans(struct view_claim *claims, size_t count, const struct engine *engine,
+			    const char *path)
 {
 	struct engine_orphan orphan;
 

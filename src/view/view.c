@@ -18,7 +18,9 @@
 #include "base/platform.h"
 #include "claim/marker.h"
 #include "view/claim.h"
+#include "view/holders.h"
 #include "view/lock.h"
+#include "view/user.h"
 
 /* How many ranges a view keeps, a few dozen megabytes. Of claims beyond that only the span is kept.
  */
@@ -203,12 +205,11 @@ static int write_lock(FILE *out, const struct view *view, const struct view_lock
 		fprintf(out, " error=%s\n", strerrorname_np(-lock->error));
 	} else if (any) {
 		if (engine != NULL)
-			view_claims_add_orphans(lock->claims, lock->count, engine, lock->path);
+			view_users_add_orphans(lock->claims, lock->count, engine, lock->path);
 		if (engine != NULL)
-			error = view_claims_add_users(lock->claims, lock->count, engine,
-						      lock->path);
+			error = view_users_add(lock->claims, lock->count, engine, lock->path);
 		if (error == 0)
-			error = view_claims_judge(lock->claims, lock->count);
+			error = view_holders_find(lock->claims, lock->count);
 		if (error == 0)
 			view_claims_write(out, lock->plain, lock->file, lock->claims, lock->count);
 	}

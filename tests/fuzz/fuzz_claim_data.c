@@ -83,7 +83,7 @@ static void check_order(const char *text, const struct claim_data *data, enum cl
 static void check_view(const char *name, const char *text)
 {
 	struct store_claim said = {.data = text, .data_bytes = strlen(text), .session = 1};
-	struct view_claim view = {.name = strdup(name), .pid = -1, .uid = -1};
+	struct view_claim view = {.name = strdup(name), .asker = {.pid = -1, .uid = -1}};
 	size_t ranges_left = 100, bytes, lines = 0;
 	char *shown;
 	FILE *out = open_memstream(&shown, &bytes);

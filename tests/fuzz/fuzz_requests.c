@@ -35,6 +35,7 @@
 #include "ops/serving.h"
 #include "rehearsal.h"
 #include "restart/takeover.h"
+#include "status/content.h"
 #include "status/status.h"
 #include "stores/local/service.h"
 #include "told.h"

@@ -127,8 +127,8 @@ static uint64_t let_hold(void)
 				      0, &inode),
 			 0);
 	assert_int_equal(inode_attach(filesystem->inodes->root, inode), 0);
-	struct handle *handle = handle_open(filesystem, inode, 0);
-	assert_non_null(handle);
+	struct handle *handle;
+	assert_int_equal(handle_open(filesystem, inode, 0, &handle), 0);
 	assert_int_equal(handle_own(handle), 0);
 	holder_take_file(handle, child);
 	takeover_mark_changed(filesystem);

@@ -22,7 +22,7 @@
 #include "files/user.h"
 #include "notifier_double.h"
 #include "ops/asking.h"
-#include "ops/lockfile_content.h"
+#include "ops/content.h"
 #include "ops/serving.h"
 
 #define ID "abcdefghijklmnopabcdefghijklmnop"

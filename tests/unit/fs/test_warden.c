@@ -26,7 +26,7 @@
 #include "kernel/calling.h"
 #include "kernel/packet.h"
 #include "kernel/warden.h"
-#include "kernel/warden_arguments.h"
+#include "kernel/warden_process.h"
 
 static char folder[] = "/tmp/test_warden.XXXXXX";
 static char config[64], secret[64], known[64], other[64];

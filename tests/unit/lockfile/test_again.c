@@ -154,7 +154,7 @@ static void test_given_up_and_made(void **state)
 	settle(world);
 	assert_text(world, "d/a", "2\n");
 	remove_file(&world->two, "d//a");
-	assert_false(own_is_busy(world->one.lockfiles, "d//a"));
+	assert_false(turn_is_busy(world->one.lockfiles, "d//a"));
 }
 
 /* The same, and the host has given its session up, of which the service has not heard. */
@@ -205,7 +205,7 @@ static void test_meets_another(void **state)
 /* Breaks the connection before that is made again, once. */
 static void break_next_make(struct host *host)
 {
-	const struct file_ask *asked = host->lockfiles->asks;
+	const struct ask *asked = host->lockfiles->asks;
 
 	if (file_text(host->world, "d/a") != NULL || asked == NULL || asked->kind != ASK_ALTER)
 		return;
@@ -235,7 +235,7 @@ static void test_met_itself_before(void **state)
 /* Not every service refuses what is meant for a file of this host and meets another's. */
 static void expect_no_alteration(struct host *host)
 {
-	const struct file_ask *asked;
+	const struct ask *asked;
 
 	DL_FOREACH (host->lockfiles->asks, asked)
 		assert_int_not_equal(asked->kind, ASK_ALTER);
@@ -372,7 +372,7 @@ static void make_barred(struct world *world, struct call *call)
 /* Breaks the connection before what was made is removed, once. */
 static void break_removal(struct host *host)
 {
-	const struct file_ask *asked = host->lockfiles->asks;
+	const struct ask *asked = host->lockfiles->asks;
 
 	if (asked == NULL || asked->kind != ASK_ALTER || asked->steps[0].kind != STEP_REMOVE)
 		return;

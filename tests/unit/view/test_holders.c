@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "view/claim.h"
+#include "view/holders.h"
 
 #define CLAIMS_MAX 300
 
@@ -51,7 +51,7 @@ static bool are_of_one(const struct view_claim *a, const struct view_claim *b)
 	    a->parts.id.session != b->parts.id.session)
 		return false;
 	if (a->parts.record != b->parts.record)
-		return a->pid >= 0 && a->pid == b->pid;
+		return a->asker.pid >= 0 && a->asker.pid == b->asker.pid;
 	return a->parts.id.owner == b->parts.id.owner && a->parts.id.owner != CLAIM_OWNER_NONE;
 }
 
@@ -120,7 +120,7 @@ static void draw_claim(struct view_claim *view, uint32_t bytes, uint32_t owners,
 	view->parts = (struct claim_name){.span = CLAIM_SPAN_WHOLE,
 					  .mode = draw_mode(readers),
 					  .order = (int32_t)(view - claims)};
-	view->pid = (int64_t)draw(owners) - 1;
+	view->asker.pid = (int64_t)draw(owners) - 1;
 	view->gone = one_in(20);
 	view->orphan = one_in(15);
 	view->passed = view->orphan && one_in(3);
@@ -154,7 +154,7 @@ static void compare(void)
 {
 	bool held[CLAIMS_MAX];
 
-	assert_int_equal(view_claims_judge(claims, count), 0);
+	assert_int_equal(view_holders_find(claims, count), 0);
 	find_holders(held);
 	for (size_t i = 0; i < count; i++) {
 		if (!claims[i].gone && !claims[i].passed)

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The files directly in .dlockfs.
+ */
+#ifndef DLOCKFS_STATUS_FILE_H
+#define DLOCKFS_STATUS_FILE_H
+
+#include <stdio.h>
+
+struct filesystem;
+
+struct status_file {
+	const char *name;
+	/* Writes the text; NULL: the text is made by view_queues(), of all locks. */
+	void (*produce)(const struct filesystem *filesystem, FILE *out);
+};
+
+extern const struct status_file status_files[]; /* ends with one without a name */
+
+#endif
