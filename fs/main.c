@@ -15,12 +15,12 @@
 #include "base/off_limits.h"
 #include "config/config.h"
 #include "daemon.h"
-#include "files/answers.h"
-#include "files/audit.h"
 #include "files/filesystem.h"
 #include "files/names.h"
 #include "files/shard.h"
-#include "files/steer.h"
+#include "handles/answers.h"
+#include "handles/audit.h"
+#include "handles/steer.h"
 #include "kernel/confine.h"
 #include "kernel/folder_below.h"
 #include "kernel/lease_board.h"
@@ -60,7 +60,7 @@ struct daemon {
 	bool stood_in; /* the configuration of the process before, for one with an error */
 };
 
-/* Each holder that is to be sent a signal takes a descriptor (files/holder.h). */
+/* Each holder that is to be sent a signal takes a descriptor (handles/holder.h). */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;

@@ -32,7 +32,7 @@ struct filesystem {
 	struct requests *requests; /* of the kernel: files/request.h */
 	struct calls *calls;	   /* what ops/ has */
 	struct status *status;	   /* the tree .dlockfs */
-	struct waiting *steers;	   /* orders on their way (files/steer.h) */
+	struct waiting *steers;	   /* orders on their way (handles/steer.h) */
 	struct metrics *metrics;
 	struct briefs *briefs;
 	struct telling *telling;

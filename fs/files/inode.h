@@ -63,7 +63,7 @@ struct inode {
 	bool configured;	 /* one of the configuration's directories, or above one */
 	size_t handles;		 /* open files */
 	size_t finders;		 /* threads that have looked the inode up (looked.h), or list it */
-	struct brief *brief;	 /* brief.h; NULL: no exclusive open that may be brief */
+	struct brief *brief;	 /* handles/brief.h; NULL: no exclusive open that may be brief */
 	bool brief_told;	 /* the log says that one was */
 	struct opening *opening; /* exclusive opens whose open(2) has not returned */
 	struct timespec atime, mtime, ctime;
@@ -85,7 +85,7 @@ struct inodes {
 	struct inode *root;
 	struct inode *idle; /* named files that nobody has open, the longest idle first */
 	uint64_t last_node;
-	int makers;	       /* epoll(7) of processes that made lock files: lockfile_name.h */
+	int makers; /* epoll(7) of processes that made lock files: handles/lockfile_name.h */
 	struct looked *looked; /* what threads have looked up last: looked.h */
 };
 

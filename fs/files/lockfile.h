@@ -74,7 +74,7 @@ struct lockfile {
 	uint32_t version; /* of a name of another host, as it was read last */
 	char who[128];	  /* who made a name of another host */
 	bool dates;	  /* mtime is not when the store had the text */
-	uint64_t lost_by; /* the event (telling.h) that took the name away; 0: none has */
+	uint64_t lost_by; /* the event (handles/telling.h) that took the name away; 0: none has */
 	bool is_taken;	  /* somebody else has taken the name away */
 	bool is_linked;	  /* there are, or were, others in the ring */
 	bool is_moved;	  /* a directory that was renamed with names in it */

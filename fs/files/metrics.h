@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the file system counts, for metrics_text.h. Counting takes constant time. Loop thread only;
- * nothing blocks.
+ * What the file system counts, for handles/metrics_text.h. Counting takes constant time. Loop
+ * thread only; nothing blocks.
  */
 #ifndef DLOCKFS_FILES_METRICS_H
 #define DLOCKFS_FILES_METRICS_H

@@ -3,11 +3,11 @@
  * A request of the kernel that waits: what every kind of them has. What a request waits for is in a
  * struct of its kind, whose first member this is:
  *
- *   struct parked       (files/parked.h)   waits for the engine: a lock, a proof
- *   struct asking       (ops/asking.h)     waits for the engine: a lock file
- *   struct status_wait  (status/wait.c)    waits for the stores: a text of .dlockfs
- *   struct steer        (files/steer.c)    waits for a store: another host's claim
- *   struct held         (ops/held.c)       waits for other requests
+ *   struct parked       (handles/parked.h)  waits for the engine: a lock, a proof
+ *   struct asking       (ops/asking.h)      waits for the engine: a lock file
+ *   struct status_wait  (status/wait.c)     waits for the stores: a text of .dlockfs
+ *   struct steer        (handles/steer.c)   waits for a store: another host's claim
+ *   struct held         (ops/held.c)        waits for other requests
  *
  * Each counts for its user, is kept for the next process, and is answered exactly once: by its
  * kind, which then calls waiting_end(). The kind owns the memory, and has its requests in lists.

@@ -11,12 +11,12 @@
 #include <utlist.h>
 
 #include "files/filesystem.h"
-#include "files/lockfile_name.h"
 #include "files/looked.h"
-#include "files/reply.h"
 #include "files/request.h"
 #include "files/shard.h"
 #include "files/user_writes.h"
+#include "handles/lockfile_name.h"
+#include "handles/reply.h"
 #include "ops/calls.h"
 
 int asking_errno(int error)

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "files/filesystem.h"
-#include "files/lockfile_name.h"
+#include "handles/lockfile_name.h"
 #include "ops/steps.h"
 
 struct inode *content_inode(const struct asking *asking)

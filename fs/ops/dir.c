@@ -11,11 +11,11 @@
 #include <stdlib.h>
 
 #include "files/filesystem.h"
-#include "files/handle.h"
 #include "files/inode.h"
 #include "files/lockfile.h"
 #include "files/looked.h"
 #include "files/user.h"
+#include "handles/handle.h"
 #include "ops/asking.h"
 #include "ops/calls.h"
 #include "ops/ops.h"

@@ -10,13 +10,13 @@
 #include <sys/statvfs.h>
 #include <utlist.h>
 
-#include "files/brief.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/lockfile.h"
 #include "files/looked.h"
-#include "files/parked.h"
-#include "files/reply.h"
+#include "handles/brief.h"
+#include "handles/parked.h"
+#include "handles/reply.h"
 #include "kernel/request.h"
 #include "ops/lockfile_ops.h"
 #include "ops/ops.h"

@@ -11,14 +11,14 @@
 
 #include "files/filesystem.h"
 #include "files/kept_request.h"
-#include "files/lockfile_name.h"
 #include "files/request.h"
 #include "files/shard.h"
 #include "files/user.h"
 #include "files/user_writes.h"
+#include "handles/lockfile_name.h"
 #include "ops/calls.h"
-#include "ops/held.h"
 #include "ops/content.h"
+#include "ops/held.h"
 
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S  INT64_C(1000000000)

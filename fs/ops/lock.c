@@ -10,17 +10,17 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
-#include "files/audit.h"
-#include "files/brief.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
-#include "files/holder.h"
 #include "files/inode.h"
 #include "files/metrics.h"
-#include "files/parked.h"
 #include "files/shard.h"
 #include "files/user.h"
 #include "files/user_writes.h"
+#include "handles/audit.h"
+#include "handles/brief.h"
+#include "handles/holder.h"
+#include "handles/parked.h"
 #include "ops/late.h"
 #include "ops/ops.h"
 #include "ops/writes.h"

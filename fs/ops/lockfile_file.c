@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "files/filesystem.h"
-#include "files/handle_end.h"
 #include "files/kept_request.h"
-#include "files/lockfile_name.h"
 #include "files/looked.h"
-#include "files/reply.h"
 #include "files/shard.h"
 #include "files/user.h"
+#include "handles/handle_end.h"
+#include "handles/lockfile_name.h"
+#include "handles/reply.h"
 #include "kernel/nosymfollow.h"
 #include "ops/asking.h"
 #include "ops/calls.h"

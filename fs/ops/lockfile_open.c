@@ -15,11 +15,11 @@
 #include <string.h>
 
 #include "files/filesystem.h"
-#include "files/handle_end.h"
-#include "files/lockfile_name.h"
-#include "files/reply.h"
 #include "files/shard.h"
 #include "files/user.h"
+#include "handles/handle_end.h"
+#include "handles/lockfile_name.h"
+#include "handles/reply.h"
 #include "ops/asking.h"
 #include "ops/late.h"
 #include "ops/lockfile_ops.h"

@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "files/filesystem.h"
-#include "files/lockfile_name.h"
+#include "handles/lockfile_name.h"
 #include "ops/asking.h"
 #include "ops/late.h"
 #include "ops/lockfile_ops.h"

@@ -10,17 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "files/brief.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
 #include "files/inode.h"
 #include "files/metrics.h"
 #include "files/request.h"
 #include "files/shard.h"
-#include "files/telling.h"
 #include "files/user.h"
 #include "files/user_lines.h"
 #include "files/user_writes.h"
+#include "handles/brief.h"
+#include "handles/handle.h"
+#include "handles/telling.h"
 #include "ops/calls.h"
 
 /* The file system, and the parts to which it points. */

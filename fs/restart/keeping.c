@@ -16,9 +16,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "files/answers.h"
 #include "files/filesystem.h"
 #include "files/request.h"
+#include "handles/answers.h"
 #include "kernel/mount_point.h"
 #include "kernel/request.h"
 #include "restart/supervisor.h"

@@ -7,14 +7,14 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "files/answers.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
-#include "files/holder.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
-#include "files/parked.h"
 #include "files/request.h"
+#include "handles/answers.h"
+#include "handles/handle.h"
+#include "handles/holder.h"
+#include "handles/parked.h"
 #include "kernel/notifier.h"
 #include "restart/takeover.h"
 #include "restart/takeover_process.h"

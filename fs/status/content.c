@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "files/filesystem.h"
-#include "files/handle.h"
 #include "files/user.h"
+#include "handles/handle.h"
 #include "status/status.h"
 
 struct status_content *status_content_find(const struct status *status,

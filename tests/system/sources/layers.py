@@ -33,6 +33,7 @@ FLOORS = [
     ["src/view"],
     ["fs/kernel"],
     ["fs/files"],
+    ["fs/handles"],
     ["fs/status"],
     ["fs/ops"],
     ["fs/restart"],
@@ -89,6 +90,7 @@ NAMED = {
     "src/lockfile": {"lockfiles.h": "lockfiles"},
     "src/view": {"view.h": "view"},
     "fs/files": {},
+    "fs/handles": {},
     "fs/kernel": {},
     "fs/ops": {"ops.h": "op", "lockfile_ops.h": "lockfile", "serving.h": "serving"},
     "fs/restart": {"takeover.h": "takeover"},
@@ -97,7 +99,7 @@ NAMED = {
 
 # Files whose functions have other names: (file, how they begin, why).
 OTHER_NAMES = [
-    ("fs/files/handle_end.c", ["handle"], "which needs what handle.c does not know"),
+    ("fs/handles/handle_end.c", ["handle"], "which needs what handle.c does not know"),
     ("src/engine/books/save.c", ["engine", "lock", "owner", "claim", "wish"], "engine_mark() and the like are of what has changed"),
     ("src/view/view.c", ["viewer"], "who asks"),
     ("fs/kernel/nosymfollow.c", ["mount"], "stands in for that of the C library"),

@@ -21,10 +21,10 @@
 
 #include "base/log.h"
 #include "files/filesystem.h"
-#include "files/handle_end.h"
-#include "files/holder.h"
 #include "files/inode.h"
-#include "files/telling.h"
+#include "handles/handle_end.h"
+#include "handles/holder.h"
+#include "handles/telling.h"
 #include "ops/serving.h"
 #include "restart/takeover.h"
 

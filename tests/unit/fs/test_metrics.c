@@ -15,12 +15,12 @@
 
 #include "../../told.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
 #include "files/metrics.h"
-#include "files/metrics_text.h"
+#include "files/shard.h"
 #include "files/user.h"
 #include "files/user_writes.h"
-#include "files/shard.h"
+#include "handles/handle.h"
+#include "handles/metrics_text.h"
 #include "stores/local/store.h"
 
 struct fixture {

@@ -18,7 +18,7 @@
 
 #include "base/log.h"
 #include "files/filesystem.h"
-#include "files/parked.h"
+#include "handles/parked.h"
 #include "ops/serving.h"
 #include "restart/takeover.h"
 

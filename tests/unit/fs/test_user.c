@@ -17,11 +17,11 @@
 
 #include "base/log.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
 #include "files/inode.h"
 #include "files/inode_restore.h"
 #include "files/names.h"
 #include "files/user.h"
+#include "handles/handle.h"
 #include "notifier_double.h"
 #include "ops/serving.h"
 #include "status/status.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How lock files (lockfile.h) come and go here. Loop thread only.
+ * How lock files (files/lockfile.h) come and go here. Loop thread only.
  */
-#ifndef DLOCKFS_FILES_LOCKFILE_NAME_H
-#define DLOCKFS_FILES_LOCKFILE_NAME_H
+#ifndef DLOCKFS_HANDLES_LOCKFILE_NAME_H
+#define DLOCKFS_HANDLES_LOCKFILE_NAME_H
 
 #include "files/inode.h"
 #include "files/lockfile_text.h"

@@ -2,7 +2,7 @@
  *
  * Owns the answers between libfuse and the kernel.
  */
-#include "files/answers.h"
+#include "handles/answers.h"
 
 #include <errno.h>
 #include <linux/fuse.h>
@@ -13,8 +13,8 @@
 #include "base/log.h"
 #include "engine/transfer.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
 #include "files/shard.h"
+#include "handles/handle.h"
 #include "journal/journal.h"
 #include "kernel/request.h"
 

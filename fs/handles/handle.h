@@ -3,8 +3,8 @@
  * Open files, as the kernel counts them: one for each open(2), shared by its duplicates and by
  * forked children. Loop thread only; nothing here blocks.
  */
-#ifndef DLOCKFS_FILES_HANDLE_H
-#define DLOCKFS_FILES_HANDLE_H
+#ifndef DLOCKFS_HANDLES_HANDLE_H
+#define DLOCKFS_HANDLES_HANDLE_H
 
 #include <fuse_lowlevel.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "files/handle_table.h"
+#include "handles/handle_table.h"
 #include "journal/journal.h"
 #include "journal/text.h"
 

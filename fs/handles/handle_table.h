@@ -3,8 +3,8 @@
  * Handles by their numbers, which only grow from one open file to the next: a sorted list, which
  * takes 16 bytes a handle where a hash table takes 60. Loop thread only; nothing here blocks.
  */
-#ifndef DLOCKFS_FILES_HANDLE_TABLE_H
-#define DLOCKFS_FILES_HANDLE_TABLE_H
+#ifndef DLOCKFS_HANDLES_HANDLE_TABLE_H
+#define DLOCKFS_HANDLES_HANDLE_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
  *
  * Owns open files. Loop thread only.
  */
-#include "files/handle.h"
+#include "handles/handle.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 
 #include "claim/file_path.h"
 #include "engine/transfer.h"
-#include "files/audit_note.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
 #include "files/shard.h"
 #include "files/user.h"
+#include "handles/audit_note.h"
 
 /* The open files of one lock that have an owner in the engine. */
 struct owning {

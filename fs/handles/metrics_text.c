@@ -5,7 +5,7 @@
  * All names begin with dlockfs_, even that of the start time: the program that copies the text to
  * Prometheus has a process_start_time_seconds of its own. Loop thread only.
  */
-#include "files/metrics_text.h"
+#include "handles/metrics_text.h"
 
 #include <inttypes.h>
 #include <linux/fuse.h>
@@ -14,11 +14,11 @@
 
 #include "base/clock.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
 #include "files/metrics.h"
 #include "files/shard.h"
 #include "files/user.h"
 #include "files/user_writes.h"
+#include "handles/handle.h"
 #include "lockfile/lockfiles.h"
 
 static const char *const kind_names[METRICS_KINDS] = {

@@ -21,8 +21,8 @@
  * says so. Loop thread only; nothing blocks, and nothing calls the engine, whose callbacks call
  * this.
  */
-#ifndef DLOCKFS_FILES_HOLDER_H
-#define DLOCKFS_FILES_HOLDER_H
+#ifndef DLOCKFS_HANDLES_HOLDER_H
+#define DLOCKFS_HANDLES_HOLDER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  *
  * Loop thread only, but for what libfuse writes as a notification.
  */
-#ifndef DLOCKFS_FILES_ANSWERS_H
-#define DLOCKFS_FILES_ANSWERS_H
+#ifndef DLOCKFS_HANDLES_ANSWERS_H
+#define DLOCKFS_HANDLES_ANSWERS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * Owns the list of open files that were fenced, by their numbers: any of them may be closed before
  * its turn comes, which says of it what is to be said (audit_closed()).
  */
-#include "files/telling.h"
+#include "handles/telling.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -15,13 +15,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/platform.h"
-#include "files/audit.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
-#include "files/holder.h"
 #include "files/inode.h"
 #include "files/lockfile.h"
 #include "files/shard.h"
+#include "handles/audit.h"
+#include "handles/handle.h"
+#include "handles/holder.h"
 #include "kernel/lease_board.h"
 #include "kernel/signal_round.h"
 

@@ -3,13 +3,13 @@
  * The audit, [mount] audit: a line in the log, and fields in the journal, for each lock that is
  * granted, refused, released or lost on this host, and for each fencing token that is told. A lock
  * that was granted while the audit was off has no line for its end. What is over the limit for each
- * user (user_lines.h) has none either, but is counted.
+ * user (files/user_lines.h) has none either, but is counted.
  *
  * Where the audit is off, each function here costs a look at the configuration. Where it is on,
  * nothing waits for the log (base/log_queue.h). Loop thread only.
  */
-#ifndef DLOCKFS_FILES_AUDIT_H
-#define DLOCKFS_FILES_AUDIT_H
+#ifndef DLOCKFS_HANDLES_AUDIT_H
+#define DLOCKFS_HANDLES_AUDIT_H
 
 #include <fuse_lowlevel.h>
 

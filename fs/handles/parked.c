@@ -2,7 +2,7 @@
  *
  * Owns parked requests. Loop thread only.
  */
-#include "files/parked.h"
+#include "handles/parked.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,17 +12,17 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "files/answers.h"
-#include "files/audit.h"
-#include "files/brief.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
-#include "files/holder.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
 #include "files/metrics.h"
 #include "files/request.h"
 #include "files/shard.h"
+#include "handles/answers.h"
+#include "handles/audit.h"
+#include "handles/brief.h"
+#include "handles/holder.h"
 #include "journal/fields.h"
 
 static const struct parked *of_item(const struct state_item *item)

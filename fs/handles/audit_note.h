@@ -8,8 +8,8 @@
  * Notes are kept for the next process in the line of their open file, as one text that a program
  * which does not know them ignores. Loop thread only.
  */
-#ifndef DLOCKFS_FILES_AUDIT_NOTE_H
-#define DLOCKFS_FILES_AUDIT_NOTE_H
+#ifndef DLOCKFS_HANDLES_AUDIT_NOTE_H
+#define DLOCKFS_HANDLES_AUDIT_NOTE_H
 
 #include <stdbool.h>
 #include <stdint.h>

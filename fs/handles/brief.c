@@ -2,17 +2,17 @@
  *
  * Owns what is known of brief exclusive opens. Loop thread only.
  */
-#include "files/brief.h"
+#include "handles/brief.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
 #include "files/inode.h"
 #include "files/user.h"
 #include "files/user_lines.h"
+#include "handles/handle.h"
 
 void briefs_finish(struct briefs *briefs)
 {

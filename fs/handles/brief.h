@@ -11,8 +11,8 @@
  *
  * Loop thread only; nothing here blocks.
  */
-#ifndef DLOCKFS_FILES_BRIEF_H
-#define DLOCKFS_FILES_BRIEF_H
+#ifndef DLOCKFS_HANDLES_BRIEF_H
+#define DLOCKFS_HANDLES_BRIEF_H
 
 #include <fuse_lowlevel.h>
 #include <stdbool.h>

@@ -2,8 +2,8 @@
  *
  * All metrics of the daemon, as text for Prometheus. Loop thread only; nothing blocks.
  */
-#ifndef DLOCKFS_FILES_METRICS_TEXT_H
-#define DLOCKFS_FILES_METRICS_TEXT_H
+#ifndef DLOCKFS_HANDLES_METRICS_TEXT_H
+#define DLOCKFS_HANDLES_METRICS_TEXT_H
 
 #include <stdio.h>
 

@@ -6,17 +6,17 @@
  *
  * Loop thread only; nothing here blocks.
  */
-#ifndef DLOCKFS_FILES_PARKED_H
-#define DLOCKFS_FILES_PARKED_H
+#ifndef DLOCKFS_HANDLES_PARKED_H
+#define DLOCKFS_HANDLES_PARKED_H
 
 #include <linux/fuse.h>
 #include <string.h>
 
 #include "engine/engine.h"
 #include "files/claim_text.h"
-#include "files/handle.h"
 #include "files/questions.h"
 #include "files/waiting.h"
+#include "handles/handle.h"
 
 /* The longest request that is parked is that of a lock. */
 enum { PARKED_REQUEST_BYTES = sizeof(struct fuse_in_header) + sizeof(struct fuse_lk_in) };

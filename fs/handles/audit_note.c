@@ -2,7 +2,7 @@
  *
  * Owns the notes. Loop thread only.
  */
-#include "files/audit_note.h"
+#include "handles/audit_note.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

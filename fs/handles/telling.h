@@ -15,8 +15,8 @@
  *
  * Loop thread only; nothing here blocks.
  */
-#ifndef DLOCKFS_FILES_TELLING_H
-#define DLOCKFS_FILES_TELLING_H
+#ifndef DLOCKFS_HANDLES_TELLING_H
+#define DLOCKFS_HANDLES_TELLING_H
 
 #include <stdbool.h>
 #include <stddef.h>

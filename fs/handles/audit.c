@@ -4,7 +4,7 @@
  * command=backup waited=0.000123 lock=cron/backup", values as base/escape.h writes them. What is
  * not known is left out. Loop thread only.
  */
-#include "files/audit.h"
+#include "handles/audit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,11 +19,11 @@
 #include "base/histogram.h"
 #include "base/log.h"
 #include "base/log_queue.h"
-#include "files/audit_note.h"
 #include "files/claim_text.h"
-#include "files/handle.h"
 #include "files/inode.h"
 #include "files/user_lines.h"
+#include "handles/audit_note.h"
+#include "handles/handle.h"
 
 #define FIELD_PREFIX "DLOCKFS_"
 #define LINE_BYTES   2048 /* of a message in the log */

@@ -2,7 +2,7 @@
  *
  * Loop thread only.
  */
-#include "files/lockfile_name.h"
+#include "handles/lockfile_name.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +18,9 @@
 #include "files/filesystem.h"
 #include "files/names.h"
 #include "files/shard.h"
-#include "files/telling.h"
 #include "files/user.h"
 #include "files/user_lines.h"
+#include "handles/telling.h"
 #include "kernel/process_start.h"
 #include "kernel/signal_round.h"
 

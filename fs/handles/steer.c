@@ -13,7 +13,7 @@
  * BEGUN lasts until the next turn of the loop: by then the journal says that the change has begun.
  * The store keeps a pointer to the order until it has answered. Loop thread only.
  */
-#include "files/steer.h"
+#include "handles/steer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,11 +24,11 @@
 #include "files/access.h"
 #include "files/filesystem.h"
 #include "files/kept_request.h"
-#include "files/lockfile_name.h"
 #include "files/lockfile_view.h"
 #include "files/shard.h"
 #include "files/user_lines.h"
 #include "files/waiting.h"
+#include "handles/lockfile_name.h"
 
 enum { READ_AGAIN_MS = 100, WRITES_MAX = 5 };
 
