@@ -23,7 +23,7 @@ char *escape_put(char *to, unsigned char byte);
 /* Writes the text as a value, cut so that it fits with its NUL, though not within a %XX. */
 void escape_format(char *to, size_t to_bytes, const char *from);
 
-/* The same to a stream, all of it. */
+/* Writes the whole text to a stream, in the form of escape_format(). */
 void escape_write(FILE *out, const char *from);
 
 /* Replaces each %XX, whose digits are 0-9 and A-F, as all of dlockfs writes them. Writes no more
@@ -31,8 +31,8 @@ void escape_write(FILE *out, const char *from);
  * has no such digits. */
 ssize_t escape_decode(char *to, const char *from, size_t bytes);
 
-/* The same for what others have written: small letters are digits, too, and a '%' without digits
- * stays, as does %00. Cut so that it fits with its NUL. */
+/* Replaces each %XX of what others have written: small letters are digits, too, and a '%' without
+ * digits stays, as does %00. The result is cut so that it fits with its NUL. */
 void escape_decode_lenient(char *to, size_t to_bytes, const char *from, size_t bytes);
 
 /* Whether these bytes are such a value, of at least one byte; small letters are digits, too. */

@@ -43,7 +43,7 @@ void log_to_syslog(void);
  * written as base/printable.h says. */
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same about a lock: the line is "LOCK: text". */
+/* Writes one line about a lock: "LOCK: text". */
 void log_write_lock(enum log_level level, const char *lock, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -19,7 +19,7 @@ int off_limits_set(const char *folder)
 {
 	char *copy = strdup(folder);
 
-	if (!copy)
+	if (copy == NULL)
 		return -ENOMEM;
 	free(off_limits);
 	off_limits = copy;
@@ -36,7 +36,7 @@ static bool add(char path[PATH_MAX], const char *component, size_t bytes)
 		return true;
 	if (bytes == 2 && component[0] == '.' && component[1] == '.') {
 		char *slash = strrchr(path, '/');
-		if (slash)
+		if (slash != NULL)
 			*slash = '\0';
 		return true;
 	}
@@ -85,10 +85,11 @@ bool off_limits_has(const char *path)
 	char at[PATH_MAX] = "", rest[PATH_MAX], folder[PATH_MAX];
 	int links = 0;
 
-	if (!off_limits || strlen(path) >= sizeof(rest))
+	if (off_limits == NULL || strlen(path) >= sizeof(rest))
 		return false;
 	strcpy(rest, path);
-	if (path[0] != '/' && (!getcwd(folder, sizeof(folder)) || !put_in_front(rest, folder)))
+	if (path[0] != '/' &&
+	    (getcwd(folder, sizeof(folder)) == NULL || !put_in_front(rest, folder)))
 		return false;
 	while (rest[0] != '\0' && strcmp(at, off_limits) != 0) {
 		if (!step(at, rest, &links))

@@ -23,7 +23,7 @@ bool printable_is(uint32_t character);
 /* Appends the text; returns the end, where a NUL is. */
 char *printable_append(char *to, const char *text);
 
-/* The same to a stream. */
+/* Writes the text to a stream, in the form of printable_append(). */
 void printable_write(FILE *out, const char *text);
 
 #endif

@@ -35,7 +35,7 @@ static struct secret *create(void)
 
 void secret_destroy(struct secret *secret)
 {
-	if (!secret)
+	if (secret == NULL)
 		return;
 	explicit_bzero(secret, sizeof(*secret));
 	munmap(secret, sizeof(*secret));
@@ -109,7 +109,7 @@ static const char *judge(const char *line, size_t bytes, enum secret_form form)
 		return "a control character";
 	if (form == SECRET_PASSWORD)
 		return NULL;
-	if (!colon)
+	if (colon == NULL)
 		return "no colon";
 	if (colon == line)
 		return "no user";
@@ -125,17 +125,17 @@ static int split(struct secret *secret, const char *file, enum secret_form form,
 	const char *wrong = line == end ? "nothing in it" : NULL;
 	int number = 1;
 
-	while (!wrong && line < end) {
+	while (wrong == NULL && line < end) {
 		size_t bytes = (size_t)((char *)memchr(line, '\n', (size_t)(end - line)) - line);
 
 		wrong = judge(line, bytes, form);
-		if (!wrong && number > 1 && form == SECRET_PASSWORD)
+		if (wrong == NULL && number > 1 && form == SECRET_PASSWORD)
 			wrong = "a second line";
 		line[bytes] = '\0';
 		line += bytes + 1;
-		number += !wrong;
+		number += wrong == NULL;
 	}
-	if (!wrong)
+	if (wrong == NULL)
 		return 0;
 	snprintf(why, why_bytes, "%s:%d: %s, expected %s", file, number, wrong, expected);
 	return -EINVAL;
@@ -177,7 +177,7 @@ int secret_read(const char *file, enum secret_form form, struct secret **ret, ch
 	if (descriptor < 0)
 		return descriptor;
 	secret = create();
-	if (!secret)
+	if (secret == NULL)
 		error = fail(file, ENOMEM, why, why_bytes);
 	if (!error)
 		error = read_text(secret, file, descriptor, why, why_bytes);
@@ -193,29 +193,29 @@ int secret_read(const char *file, enum secret_form form, struct secret **ret, ch
 
 struct secret *secret_copy(const struct secret *secret)
 {
-	struct secret *copy = secret ? create() : NULL;
+	struct secret *copy = secret != NULL ? create() : NULL;
 
-	if (copy)
+	if (copy != NULL)
 		memcpy(copy, secret, sizeof(*copy));
 	return copy;
 }
 
 void secret_lock(const struct secret *secret)
 {
-	if (secret)
+	if (secret != NULL)
 		mlock(secret, sizeof(*secret));
 }
 
 const char *secret_next(const struct secret *secret, const char *line)
 {
-	const char *next = line ? line + strlen(line) + 1 : secret->text;
+	const char *next = line != NULL ? line + strlen(line) + 1 : secret->text;
 
 	return next < secret->text + secret->bytes ? next : NULL;
 }
 
 bool secret_equal(const struct secret *a, const struct secret *b)
 {
-	if (!a || !b)
+	if (a == NULL || b == NULL)
 		return a == b;
 	return a->bytes == b->bytes && memcmp(a->text, b->text, a->bytes) == 0;
 }

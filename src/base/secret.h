@@ -49,7 +49,7 @@ const char *secret_next(const struct secret *secret, const char *line);
 /* Whether both have the same lines. Either may be NULL. */
 bool secret_equal(const struct secret *a, const struct secret *b);
 
-/* Wipes and frees it. NULL is fine. */
+/* Wipes and frees the secret. NULL is fine. */
 void secret_destroy(struct secret *secret);
 
 #endif

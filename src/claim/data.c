@@ -53,7 +53,7 @@ char *claim_data_format(const char *asker, const struct claim_data *data)
 	FILE *stream = open_memstream(&text, &bytes);
 	bool failed;
 
-	if (!stream)
+	if (stream == NULL)
 		return NULL;
 	fputs(asker, stream);
 	if (data->has_ranges)
@@ -201,7 +201,7 @@ int claim_data_parse(const char *text, struct claim_data *ret)
 		const char *line = text + strlen(FORMAT_LINE), *end;
 
 		data.valid = true;
-		for (; !error && (end = strchr(line, '\n')); line = end + 1)
+		for (; !error && (end = strchr(line, '\n')) != NULL; line = end + 1)
 			error = read_line(line, &data);
 	}
 	if (error)
@@ -218,7 +218,7 @@ static bool read_who(const char *text, const char *key, char who[CLAIM_DATA_WHO_
 	const char *line = text, *end;
 	bool found = false;
 
-	for (; (end = strchr(line, '\n')); line = end + 1) {
+	for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
 		size_t used = 0;
 
 		if (strncmp(line, key, strlen(key)) != 0)

@@ -321,11 +321,12 @@ static bool read_own(const char *text, size_t prefix_chars, struct claim_name *n
 		own.sparse = part[1] == 's';
 		part = read_span(part + 2, &own.span);
 	}
-	if (part && part[0] == '-' && part[1] == 'a' && (is_digit(part[2]) || part[2] == '-'))
+	if (part != NULL && part[0] == '-' && part[1] == 'a' &&
+	    (is_digit(part[2]) || part[2] == '-'))
 		part = read_anchor(part + 2, &own);
-	if (part && part[0] == '-' && part[1] == 'k')
+	if (part != NULL && part[0] == '-' && part[1] == 'k')
 		part = read_slot(part + 2, &own);
-	if (!part || (own.companion && (own.sparse || own.anchored || !is_whole(own.span))))
+	if (part == NULL || (own.companion && (own.sparse || own.anchored || !is_whole(own.span))))
 		return false;
 
 	claim_name_format(written, &own);

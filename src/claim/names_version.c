@@ -29,5 +29,5 @@ int names_version_parse(const void *data, size_t bytes)
 	size_t value_bytes;
 	const char *value = root_line_find(data, bytes, KEY, &value_bytes);
 
-	return value ? parse_number(value, value_bytes) : NAMES_VERSION;
+	return value != NULL ? parse_number(value, value_bytes) : NAMES_VERSION;
 }

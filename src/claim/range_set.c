@@ -35,7 +35,7 @@ static int reserve(struct range_set *set, size_t count)
 	while (capacity < count)
 		capacity *= 2;
 	grown = reallocarray(set->ranges, capacity, sizeof(*grown));
-	if (!grown)
+	if (grown == NULL)
 		return -ENOMEM;
 	set->ranges = grown;
 	set->capacity = capacity;
@@ -79,7 +79,7 @@ static size_t append(struct range *ranges, size_t count, struct range range)
 {
 	struct range *last = count > 0 ? &ranges[count - 1] : NULL;
 
-	if (last && last->mode == range.mode && last->span.end == range.span.start - 1) {
+	if (last != NULL && last->mode == range.mode && last->span.end == range.span.start - 1) {
 		last->span.end = range.span.end;
 		return count;
 	}
@@ -100,7 +100,7 @@ static int set_mode(struct range_set *set, struct claim_span span, const enum cl
 	assert(0 <= span.start && span.start <= span.end);
 	while (end < set->count && set->ranges[end].span.start <= touching_end)
 		end++;
-	if (first == end && !mode)
+	if (first == end && mode == NULL)
 		return 0;
 
 	if (first < end && set->ranges[first].span.start < span.start) {
@@ -109,7 +109,7 @@ static int set_mode(struct range_set *set, struct claim_span span, const enum cl
 		left.span.end = span.start - 1;
 		count = append(others, count, left);
 	}
-	if (mode)
+	if (mode != NULL)
 		count = append(others, count, (struct range){span, *mode});
 	if (first < end && set->ranges[end - 1].span.end > span.end) {
 		struct range right = set->ranges[end - 1];
@@ -166,10 +166,10 @@ static bool walk_next(struct walk *walk)
 		const struct range_set *set = walk->sets[i];
 
 		ahead[i] = walk->next[i] < set->count ? &set->ranges[walk->next[i]] : NULL;
-		if (ahead[i] && ahead[i]->span.start < start)
+		if (ahead[i] != NULL && ahead[i]->span.start < start)
 			start = ahead[i]->span.start;
 	}
-	if (!ahead[0] && !ahead[1])
+	if (ahead[0] == NULL && ahead[1] == NULL)
 		return false;
 	if (start < walk->next_start)
 		start = walk->next_start;
@@ -177,15 +177,15 @@ static bool walk_next(struct walk *walk)
 	for (int i = 0; i < 2; i++) {
 		int64_t change;
 
-		walk->in[i] = ahead[i] && ahead[i]->span.start <= start ? ahead[i] : NULL;
-		if (!ahead[i])
+		walk->in[i] = ahead[i] != NULL && ahead[i]->span.start <= start ? ahead[i] : NULL;
+		if (ahead[i] == NULL)
 			continue;
-		change = walk->in[i] ? ahead[i]->span.end : ahead[i]->span.start - 1;
+		change = walk->in[i] != NULL ? ahead[i]->span.end : ahead[i]->span.start - 1;
 		if (change < end)
 			end = change;
 	}
 	for (int i = 0; i < 2; i++) {
-		if (walk->in[i] && walk->in[i]->span.end == end)
+		if (walk->in[i] != NULL && walk->in[i]->span.end == end)
 			walk->next[i]++;
 	}
 	walk->span = (struct claim_span){start, end};
@@ -232,7 +232,7 @@ int range_set_intersect(const struct range_set *a, const struct range_set *b, st
 	while (!error && walk_next_in_both(&walk)) {
 		const struct range *x = walk.in[0], *y = walk.in[1];
 
-		if (x && y)
+		if (x != NULL && y != NULL)
 			error = append_piece(&both, &walk,
 					     is_as_strong(x->mode, y->mode) ? y->mode : x->mode);
 	}
@@ -253,8 +253,9 @@ int range_set_add(struct range_set *set, const struct range_set *other)
 		const struct range *x = walk.in[0], *y = walk.in[1];
 
 		error = append_piece(&sum, &walk,
-				     !y || (x && is_as_strong(x->mode, y->mode)) ? x->mode
-										 : y->mode);
+				     y == NULL || (x != NULL && is_as_strong(x->mode, y->mode))
+					     ? x->mode
+					     : y->mode);
 	}
 	if (error) {
 		range_set_finish(&sum);
@@ -272,8 +273,8 @@ bool range_set_contains(const struct range_set *outer, const struct range_set *i
 	if (inner->count > 0)
 		walk.next[0] = find_end_from(outer, inner->ranges[0].span.start);
 	while (walk.next[1] < inner->count && walk_next(&walk)) {
-		if (walk.in[1] &&
-		    (!walk.in[0] || !is_as_strong(walk.in[0]->mode, walk.in[1]->mode)))
+		if (walk.in[1] != NULL &&
+		    (walk.in[0] == NULL || !is_as_strong(walk.in[0]->mode, walk.in[1]->mode)))
 			return false;
 	}
 	return true;
@@ -312,7 +313,8 @@ bool range_sets_conflict(const struct range_set *a, const struct range_set *b)
 	struct walk walk = begin_in_both(a, b);
 
 	while (walk_next_in_both(&walk)) {
-		if (walk.in[0] && walk.in[1] && modes_conflict(walk.in[0]->mode, walk.in[1]->mode))
+		if (walk.in[0] != NULL && walk.in[1] != NULL &&
+		    modes_conflict(walk.in[0]->mode, walk.in[1]->mode))
 			return true;
 	}
 	return false;

@@ -13,14 +13,14 @@ const char *root_line_find(const void *data, size_t bytes, const char *key, size
 
 	while (line < end) {
 		const char *newline = memchr(line, '\n', (size_t)(end - line));
-		const char *line_end = newline ? newline : end;
+		const char *line_end = newline != NULL ? newline : end;
 		size_t line_bytes = (size_t)(line_end - line);
 
 		if (line_bytes >= key_bytes && memcmp(line, key, key_bytes) == 0) {
 			*ret_bytes = line_bytes - key_bytes;
 			return line + key_bytes;
 		}
-		line = newline ? newline + 1 : end;
+		line = newline != NULL ? newline + 1 : end;
 	}
 	return NULL;
 }

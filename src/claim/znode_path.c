@@ -99,14 +99,14 @@ char *znode_path_encode(const char *root, const char *lock_path)
 	bool special;
 	char *out, *component;
 
-	if (!encoded)
+	if (encoded == NULL)
 		return NULL;
 	out = stpcpy(encoded, root);
 	if (divided == lock_path)
 		lock_path += 2;
 	for (;;) {
-		size_t bytes = divided && lock_path > divided ? strlen(lock_path)
-							      : strcspn(lock_path, "/");
+		size_t bytes = divided != NULL && lock_path > divided ? strlen(lock_path)
+								      : strcspn(lock_path, "/");
 
 		*out++ = '/';
 		component = out;
@@ -142,7 +142,7 @@ static int encodes_to(const char *root, const char *lock_path, const char *encod
 	char *again = znode_path_encode(root, lock_path);
 	int same;
 
-	if (!again)
+	if (again == NULL)
 		return -ENOMEM;
 	same = strcmp(again + strlen(root) + strlen("/"), encoded) == 0;
 	free(again);
@@ -153,7 +153,7 @@ static bool is_lock_path(const char *path)
 {
 	size_t bytes = strlen(path);
 
-	return bytes > 0 && path[0] != '/' && path[bytes - 1] != '/' && !strstr(path, "//");
+	return bytes > 0 && path[0] != '/' && path[bytes - 1] != '/' && strstr(path, "//") == NULL;
 }
 
 /* Decodes a path, or the name of a file, in front of which the lock path has two slashes. Text that
@@ -165,7 +165,7 @@ static int decode(const char *encoded, bool is_file, char **ret)
 	char *path = malloc(bytes + strlen(encoded) + 1);
 	int result;
 
-	if (!path)
+	if (path == NULL)
 		return -ENOMEM;
 	result = replace_encoded(encoded, stpcpy(path, front));
 	if (result == 0 && is_file && path[bytes] == '/')

@@ -109,7 +109,8 @@ void store_access_lock(const struct store_access *access)
 
 bool store_access_has_identity(const struct store_access *access)
 {
-	return access->digest.secret || access->tls_certificate || access->sasl_mechanism;
+	return access->digest.secret != NULL || access->tls_certificate != NULL ||
+	       access->sasl_mechanism != NULL;
 }
 
 enum store_acl store_access_acl(const struct store_access *access)
@@ -141,7 +142,7 @@ __attribute__((format(printf, 3, 4))) static bool accuse(struct fault *fault, co
 static const char *find_foreign(const struct store_access *access, const char *scheme)
 {
 	for (size_t i = 0; i < COUNT(members); i++) {
-		if (*text_of(access, i) && members[i].scheme &&
+		if (*text_of(access, i) != NULL && members[i].scheme != NULL &&
 		    strcmp(members[i].scheme, scheme) != 0)
 			return members[i].key;
 	}
@@ -153,7 +154,8 @@ static const char *find_foreign(const struct store_access *access, const char *s
 static const char *find_set(const struct store_access *access, const char *prefix)
 {
 	for (size_t i = 0; i < COUNT(members); i++) {
-		if (*text_of(access, i) && strncmp(members[i].key, prefix, strlen(prefix)) == 0)
+		if (*text_of(access, i) != NULL &&
+		    strncmp(members[i].key, prefix, strlen(prefix)) == 0)
 			return members[i].key;
 	}
 	return NULL;
@@ -162,19 +164,20 @@ static const char *find_set(const struct store_access *access, const char *prefi
 /* Which keys do not go together, or NULL. */
 static const char *judge_zookeeper(const struct store_access *access)
 {
-	if (!access->tls_ca != !access->tls_certificate || !access->tls_ca != !access->tls_key)
+	if ((access->tls_ca == NULL) != (access->tls_certificate == NULL) ||
+	    (access->tls_ca == NULL) != (access->tls_key == NULL))
 		return "not all of tls_ca, tls_certificate and tls_key, expected all or none";
-	if (access->tls_password.file && !access->tls_key)
+	if (access->tls_password.file != NULL && access->tls_key == NULL)
 		return "tls_password_file without tls_key, expected it as well";
-	if (access->tls_password.secret &&
-	    strchr(secret_next(access->tls_password.secret, NULL), ','))
+	if (access->tls_password.secret != NULL &&
+	    strchr(secret_next(access->tls_password.secret, NULL), ',') != NULL)
 		return "a password with a comma in tls_password_file, expected one that "
 		       "ZooKeeper's "
 		       "library takes: without";
-	if (access->tls_ca && access->sasl_mechanism)
+	if (access->tls_ca != NULL && access->sasl_mechanism != NULL)
 		return "tls_ca and sasl_mechanism, expected one of them: ZooKeeper's library does "
 		       "not do both";
-	if (find_set(access, "sasl_") && !access->sasl_mechanism)
+	if (find_set(access, "sasl_") != NULL && access->sasl_mechanism == NULL)
 		return "a key for SASL without sasl_mechanism, expected it as well";
 	return NULL;
 }
@@ -185,17 +188,18 @@ static bool check_zookeeper(const struct store_access *access, struct fault *fau
 	const char *tls = find_set(access, "tls_"), *sasl = find_set(access, "sasl_");
 	const char *wrong;
 
-	if (foreign)
+	if (foreign != NULL)
 		return accuse(fault, foreign,
 			      "%s is for etcd, expected it left out where ZooKeeper is the store",
 			      foreign);
-	if ((tls && !has_tls) || (sasl && !has_sasl))
-		return accuse(fault, tls && !has_tls ? tls : sasl,
+	if ((tls != NULL && !has_tls) || (sasl != NULL && !has_sasl))
+		return accuse(fault, tls != NULL && !has_tls ? tls : sasl,
 			      "%s: the ZooKeeper library of this build has no %s, expected one "
 			      "that has, or this key left out",
-			      tls && !has_tls ? tls : sasl, tls && !has_tls ? "TLS" : "SASL");
+			      tls != NULL && !has_tls ? tls : sasl,
+			      tls != NULL && !has_tls ? "TLS" : "SASL");
 	wrong = judge_zookeeper(access);
-	if (wrong)
+	if (wrong != NULL)
 		return accuse(fault, NULL, "%s", wrong);
 	if (store_access_acl(access) == STORE_ACL_OPEN || store_access_has_identity(access))
 		return true;
@@ -212,21 +216,22 @@ static bool check_etcd(const struct store_access *access, struct fault *fault)
 	const char *foreign = find_foreign(access, STORE_SCHEME_ETCD);
 	const char *lone = NULL, *other = NULL;
 
-	if (foreign)
+	if (foreign != NULL)
 		return accuse(fault, foreign,
 			      "%s is for ZooKeeper, expected it left out where etcd is the store",
 			      foreign);
-	if (access->tls_password.file && !access->tls_key)
+	if (access->tls_password.file != NULL && access->tls_key == NULL)
 		lone = "tls_password_file", other = "tls_key";
-	else if (!access->tls_certificate != !access->tls_key)
-		lone = access->tls_key ? "tls_key" : "tls_certificate",
-		other = access->tls_key ? "tls_certificate" : "tls_key";
-	else if (access->tls_certificate && !access->tls_ca)
+	else if ((access->tls_certificate == NULL) != (access->tls_key == NULL))
+		lone = access->tls_key != NULL ? "tls_key" : "tls_certificate",
+		other = access->tls_key != NULL ? "tls_certificate" : "tls_key";
+	else if (access->tls_certificate != NULL && access->tls_ca == NULL)
 		lone = "tls_certificate", other = "tls_ca";
-	else if (!access->user != !access->password.file)
-		lone = access->user ? "etcd_user" : "etcd_password_file",
-		other = access->user ? "etcd_password_file" : "etcd_user";
-	return !lone || accuse(fault, NULL, "%s without %s, expected it as well", lone, other);
+	else if ((access->user == NULL) != (access->password.file == NULL))
+		lone = access->user != NULL ? "etcd_user" : "etcd_password_file",
+		other = access->user != NULL ? "etcd_password_file" : "etcd_user";
+	return lone == NULL ||
+	       accuse(fault, NULL, "%s without %s, expected it as well", lone, other);
 }
 
 bool store_access_check(const struct store_access *access, const char *scheme, const char **ret_key,

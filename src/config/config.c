@@ -160,7 +160,7 @@ int config_set_key(struct config *config, const struct config_key *key, size_t p
 const struct config_key *config_find_key(const char *section, const char *name)
 {
 	for (size_t i = 0; i < config_key_count; i++) {
-		if ((!section || strcmp(config_keys[i].section, section) == 0) &&
+		if ((section == NULL || strcmp(config_keys[i].section, section) == 0) &&
 		    strcmp(config_keys[i].name, name) == 0)
 			return &config_keys[i];
 	}
@@ -180,14 +180,14 @@ int config_add_section(struct config *config, const char *pattern, size_t patter
 {
 	struct config_section section = {0}, *grown;
 
-	if (pattern) {
+	if (pattern != NULL) {
 		section.pattern = strndup(pattern, pattern_bytes);
-		if (!section.pattern)
+		if (section.pattern == NULL)
 			return -ENOMEM;
 		section.slashes = count_slashes(section.pattern);
 	}
 	grown = realloc(config->sections, (config->section_count + 1) * sizeof(*grown));
-	if (!grown) {
+	if (grown == NULL) {
 		free(section.pattern);
 		return -ENOMEM;
 	}
@@ -200,10 +200,10 @@ int config_add_store(struct config *config, const char *prefix)
 {
 	struct config_store store = {.prefix = strdup(prefix)}, *grown;
 
-	if (!store.prefix)
+	if (store.prefix == NULL)
 		return -ENOMEM;
 	grown = realloc(config->stores, (config->store_count + 1) * sizeof(*grown));
-	if (!grown) {
+	if (grown == NULL) {
 		free(store.prefix);
 		return -ENOMEM;
 	}
@@ -253,17 +253,17 @@ int config_set(struct config *config, const char *key, const char *value, char *
 	char detail[CONFIG_WHY_BYTES];
 	int error;
 
-	if (!found) {
+	if (found == NULL) {
 		snprintf(why, why_bytes, "no such key");
 		return -ENOENT;
 	}
-	if (!value && found->type != YES_OR_NO) {
+	if (value == NULL && found->type != YES_OR_NO) {
 		config_value_describe(found, detail, sizeof(detail));
 		snprintf(why, why_bytes, "no value, expected %s", detail);
 		return -EINVAL;
 	}
 	error = config_set_key(config, found, is_of_locks(found) ? CONFIG_OPTIONS : 0,
-			       value ? value : "yes", detail, sizeof(detail));
+			       value != NULL ? value : "yes", detail, sizeof(detail));
 	if (error)
 		snprintf(why, why_bytes, "%s", error == -ENOMEM ? "out of memory" : detail);
 	return error;
@@ -339,10 +339,10 @@ static void compare_store(const struct config_store *store, const struct config 
 		snprintf(section, sizeof(section), CONFIG_STORE_SECTION " \"%s\"", store->prefix);
 	else
 		snprintf(section, sizeof(section), CONFIG_STORE_SECTION);
-	if (!other)
+	if (other == NULL)
 		on_fixed(section, "url");
 	for (const struct config_key *key = config_keys;
-	     other && key < config_keys + config_key_count; key++) {
+	     other != NULL && key < config_keys + config_key_count; key++) {
 		if (is_of_store(key) && !config_value_equal(key, store, other))
 			on_fixed(section, key->name);
 	}
@@ -374,7 +374,7 @@ void config_reload(struct config *config, struct config *fresh,
 	for (size_t i = 0; i < config->store_count; i++)
 		compare_store(&config->stores[i], fresh, on_fixed);
 	for (size_t i = 0; i < fresh->store_count; i++) {
-		if (!find_store(config, fresh->stores[i].prefix))
+		if (find_store(config, fresh->stores[i].prefix) == NULL)
 			compare_store(&fresh->stores[i], config, on_fixed);
 	}
 	swap(&config->sections, &fresh->sections, sizeof(config->sections));

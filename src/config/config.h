@@ -152,7 +152,7 @@ void config_finish(struct config *config);
  * it cannot be opened. After an error it is undefined which keys were set. */
 int config_read(struct config *config, const char *file, char *why, size_t why_bytes);
 
-/* The same with the text that another file had. */
+/* As config_read(), with the text that another file had. */
 int config_read_text(struct config *config, const char *file, const char *text, size_t bytes,
 		     char *why, size_t why_bytes);
 

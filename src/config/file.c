@@ -105,7 +105,7 @@ static int add_prefix(struct reading *reading, const char *prefix)
 {
 	struct config *config = reading->config;
 
-	if (!config_is_path(prefix) || strpbrk(prefix, "*?["))
+	if (!config_is_path(prefix) || strpbrk(prefix, "*?[") != NULL)
 		return fail(reading, -EINVAL,
 			    "bad prefix \"%s\", expected the path of a directory like \"backup\" "
 			    "or \"backup/daily\", without a slash at its ends and no pattern",
@@ -125,7 +125,8 @@ static int add_prefix(struct reading *reading, const char *prefix)
 static int open_prefix(struct reading *reading, const char *text, size_t bytes)
 {
 	char *prefix = strndup(text, bytes);
-	int error = prefix ? add_prefix(reading, prefix) : fail(reading, -ENOMEM, "out of memory");
+	int error = prefix != NULL ? add_prefix(reading, prefix)
+				   : fail(reading, -ENOMEM, "out of memory");
 
 	free(prefix);
 	return error;
@@ -142,7 +143,7 @@ static int end_section(struct reading *reading)
 	char why[CONFIG_WHY_BYTES];
 	int line = reading->header;
 
-	if (!reading->section || strcmp(reading->section, CONFIG_STORE_SECTION) != 0)
+	if (reading->section == NULL || strcmp(reading->section, CONFIG_STORE_SECTION) != 0)
 		return 0;
 	store = &reading->config->stores[reading->place];
 	if (reading->place > 0 && !(reading->keys_seen & CONFIG_KEY_BIT(url)))
@@ -152,9 +153,9 @@ static int end_section(struct reading *reading)
 				  store->prefix);
 	if (store_access_check(&store->access, store->url.scheme, &name, why, sizeof(why)))
 		return 0;
-	key = name ? config_find_key(CONFIG_STORE_SECTION, name) : NULL;
+	key = name != NULL ? config_find_key(CONFIG_STORE_SECTION, name) : NULL;
 	/* Unless the configuration had it before the file. */
-	if (key && reading->keys_seen & CONFIG_KEY_BIT(key))
+	if (key != NULL && reading->keys_seen & CONFIG_KEY_BIT(key))
 		line = reading->key_lines[key - config_keys];
 	return fail_above(reading, line, "%s", why);
 }
@@ -217,10 +218,10 @@ static int read_header(struct reading *reading, const char *header)
 	if (!valid || (*rest != '\0' && *rest != ';'))
 		return fail(reading, -EINVAL, "bad section header %s, expected " SECTIONS, header);
 
-	error = open_section(reading, name, name_bytes, part);
-	if (!error && part && is_store)
+	error = open_section(reading, name, name_bytes, part != NULL);
+	if (!error && part != NULL && is_store)
 		error = open_prefix(reading, part, part_bytes);
-	else if (!error && part)
+	else if (!error && part != NULL)
 		error = open_pattern(reading, part, part_bytes);
 	return error;
 }
@@ -246,7 +247,8 @@ static char *read_line(struct reading *reading)
 	if (reading->line == 1 && strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
 		text += strlen(BYTE_ORDER_MARK);
 	text += strspn(text, CONFIG_BLANKS);
-	for (char *end = text + strlen(text); end > text && strchr(CONFIG_BLANKS, end[-1]); end--)
+	for (char *end = text + strlen(text); end > text && strchr(CONFIG_BLANKS, end[-1]) != NULL;
+	     end--)
 		end[-1] = '\0';
 	return text;
 }
@@ -259,7 +261,7 @@ static char *next_line(char *line, int line_bytes, void *user)
 	const char *text = reading->error ? NULL : read_line(reading);
 	size_t longest = (size_t)line_bytes - strlen("\r\n") - 1;
 
-	if (!text)
+	if (text == NULL)
 		return NULL;
 	if (*text == '#' || *text == ';')
 		text = "";
@@ -282,7 +284,7 @@ static int reject_unknown_key(struct reading *reading, const char *name)
 	char known[256] = "";
 	const struct config_key *elsewhere = config_find_key(NULL, name);
 
-	if (elsewhere)
+	if (elsewhere != NULL)
 		return fail(reading, -EINVAL, "key \"%s\" in section [%s], expected it in [%s]",
 			    name, reading->section, elsewhere->section);
 	for (size_t i = 0, used = 0; i < config_key_count && used < sizeof(known); i++) {
@@ -300,7 +302,8 @@ static const char *find_comment(const char *value)
 {
 	const char *found = value;
 
-	while ((found = strchr(found, '#')) && found > value && !strchr(CONFIG_BLANKS, found[-1]))
+	while ((found = strchr(found, '#')) != NULL && found > value &&
+	       strchr(CONFIG_BLANKS, found[-1]) == NULL)
 		found++;
 	return found;
 }
@@ -317,11 +320,11 @@ static int on_key(void *user, const char *section, const char *name, const char 
 	(void)section;
 	if (reading->error)
 		return 0;
-	if (!reading->section)
+	if (reading->section == NULL)
 		return !fail(reading, -EINVAL,
 			     "key \"%s\" before any section, expected " SECTIONS " first", name);
 	key = config_find_key(reading->section, name);
-	if (!key)
+	if (key == NULL)
 		return !reject_unknown_key(reading, name);
 	if (reading->keys_seen & CONFIG_KEY_BIT(key))
 		return !fail(reading, -EINVAL,
@@ -331,7 +334,7 @@ static int on_key(void *user, const char *section, const char *name, const char 
 	if (key->type == RECIPE && strcmp(value, key->fallback) != 0 && reading->recipe_line == 0)
 		reading->recipe_line = reading->line;
 	comment = find_comment(value);
-	if (comment)
+	if (comment != NULL)
 		return !fail(reading, -EINVAL, COMMENT_BEHIND, comment);
 
 	error = config_set_key(reading->config, key, reading->place, value, why, sizeof(why));
@@ -393,7 +396,7 @@ static int read_owned(struct config *config, const char *file, char *text, size_
 	free(config->text);
 	config->text = text;
 	config->text_bytes = bytes;
-	if (!reading.stream) {
+	if (reading.stream == NULL) {
 		snprintf(why, why_bytes, "%s: out of memory", file);
 		return -ENOMEM;
 	}
@@ -407,7 +410,7 @@ int config_read_text(struct config *config, const char *file, const char *text, 
 {
 	char *copy = malloc(bytes + 1);
 
-	if (!copy) {
+	if (copy == NULL) {
 		snprintf(why, why_bytes, "%s: out of memory", file);
 		return -ENOMEM;
 	}
@@ -424,7 +427,7 @@ static int load(FILE *stream, char **ret, size_t *ret_bytes)
 	size_t got;
 	int error = 0;
 
-	if (!copy)
+	if (copy == NULL)
 		return -ENOMEM;
 	errno = 0;
 	while ((got = fread(part, 1, sizeof(part), stream)) > 0) {
@@ -451,7 +454,7 @@ int config_read(struct config *config, const char *file, char *why, size_t why_b
 		return -EINVAL;
 	descriptor = opener_open(file, 0);
 	stream = descriptor >= 0 ? fdopen(descriptor, "r") : NULL;
-	if (!stream) {
+	if (stream == NULL) {
 		error = -errno;
 		if (descriptor >= 0)
 			close(descriptor);

@@ -171,7 +171,7 @@ static bool parse_duration(const char *text, int64_t *ret_ms)
 	int64_t number;
 	const char *unit = parse_number(text, 10, &number);
 
-	for (size_t i = 0; unit && i < UNIT_COUNT; i++) {
+	for (size_t i = 0; unit != NULL && i < UNIT_COUNT; i++) {
 		if (strcmp(unit, units[i].name) == 0)
 			return !__builtin_mul_overflow(number, units[i].ms, ret_ms);
 	}
@@ -183,7 +183,7 @@ static bool parse_plain(const char *text, int base, int64_t *ret)
 {
 	const char *end = parse_number(text, base, ret);
 
-	return end && *end == '\0';
+	return end != NULL && *end == '\0';
 }
 
 /* Looks the name of a user or group up. Returns 0, or the error of the look-up; -ENOENT: the name
@@ -199,7 +199,7 @@ static int find_account(enum config_type type, const char *name, int64_t *ret)
 	for (; error == ERANGE && bytes <= ACCOUNT_BYTES_MAX; bytes *= 2) {
 		char *grown = realloc(buffer, bytes);
 
-		if (!grown) {
+		if (grown == NULL) {
 			error = ENOMEM;
 			break;
 		}
@@ -207,9 +207,9 @@ static int find_account(enum config_type type, const char *name, int64_t *ret)
 		error = type == USER ? getpwnam_r(name, &user, buffer, bytes, &found_user)
 				     : getgrnam_r(name, &group, buffer, bytes, &found_group);
 	}
-	if (found_user)
+	if (found_user != NULL)
 		*ret = user.pw_uid;
-	else if (found_group)
+	else if (found_group != NULL)
 		*ret = group.gr_gid;
 	/* Some sources of names report an unknown name by an error of their own. */
 	else if (error == 0 || error == ESRCH || error == EBADF || error == EPERM)

@@ -59,7 +59,7 @@ static bool is_host_name(const char *host, size_t bytes)
 	if (bytes == 0 || bytes > HOST_BYTES_MAX)
 		return false;
 	for (size_t i = 0; i < bytes; i++) {
-		if (!isalnum((unsigned char)host[i]) && !strchr(".-_", host[i]))
+		if (!isalnum((unsigned char)host[i]) && strchr(".-_", host[i]) == NULL)
 			return false;
 	}
 	return true;
@@ -104,13 +104,14 @@ static int parse_server(const struct parse *parse, const char *server, size_t by
 		const char *bracket = memchr(server, ']', bytes);
 
 		host++;
-		host_bytes = bracket ? (size_t)(bracket - host) : 0;
-		colon = bracket ? bracket + 1 : end;
-		valid = bracket && is_ipv6(host, host_bytes) && (colon == end || *colon == ':');
+		host_bytes = bracket != NULL ? (size_t)(bracket - host) : 0;
+		colon = bracket != NULL ? bracket + 1 : end;
+		valid = bracket != NULL && is_ipv6(host, host_bytes) &&
+			(colon == end || *colon == ':');
 	} else {
 		/* The last one, so that an IPv6 address without brackets is quoted as a whole. */
 		colon = memrchr(server, ':', bytes);
-		if (!colon)
+		if (colon == NULL)
 			colon = end;
 		host_bytes = (size_t)(colon - host);
 		valid = is_host_name(host, host_bytes);
@@ -139,13 +140,14 @@ static int parse_servers(const struct parse *parse, const char *list, size_t byt
 	/* Even a host of one character grows by no more than a port. */
 	char *servers = malloc((bytes + 1) * (1 + strlen(":") + PORT_BYTES_MAX) + 1);
 	char *out = servers;
-	int error = servers ? 0 : -ENOMEM;
+	int error = servers != NULL ? 0 : -ENOMEM;
 
 	while (!error) {
 		const char *comma = memchr(list, ',', (size_t)(end - list));
 
-		error = parse_server(parse, list, (size_t)((comma ? comma : end) - list), &out);
-		if (!comma)
+		error = parse_server(parse, list, (size_t)((comma != NULL ? comma : end) - list),
+				     &out);
+		if (comma == NULL)
 			break;
 		*out++ = ',';
 		list = comma + 1;
@@ -203,7 +205,7 @@ static int parse_root(const struct parse *parse, const char *path, char **ret)
 	char *root = strdup(*path ? path : DEFAULT_ROOT);
 	size_t bytes;
 
-	if (!root)
+	if (root == NULL)
 		return -ENOMEM;
 	bytes = strlen(root);
 	if (root[bytes - 1] == '/')
@@ -261,7 +263,7 @@ int store_url_parse(const char *text, struct store_url *ret, char *why, size_t w
 		*ret = (struct store_url){.scheme = STORE_SCHEME_LOCAL};
 		return 0;
 	}
-	if (!parse.scheme) {
+	if (parse.scheme == NULL) {
 		snprintf(why, why_bytes, "bad store \"%s\", expected " STORE_URL_FORMS, text);
 		return -EINVAL;
 	}

@@ -62,7 +62,7 @@ bool config_is_path(const char *path)
 
 void config_value_free_strings(char **strings)
 {
-	for (char **string = strings; string && *string; string++)
+	for (char **string = strings; string != NULL && *string != NULL; string++)
 		free(*string);
 	free(strings);
 }
@@ -72,16 +72,16 @@ static int parse_directories(const char *text, char ***ret, char *why, size_t wh
 	/* Each directory takes a byte and a blank at least; one more for the final NULL. */
 	char **list = calloc(strlen(text) / 2 + 2, sizeof(*list));
 	size_t count = 0;
-	int error = list ? 0 : -ENOMEM;
+	int error = list != NULL ? 0 : -ENOMEM;
 
 	for (text += strspn(text, CONFIG_BLANKS); !error && *text;
 	     text += strspn(text, CONFIG_BLANKS)) {
 		size_t bytes = strcspn(text, CONFIG_BLANKS);
 
 		list[count] = strndup(text, bytes);
-		if (!list[count]) {
+		if (list[count] == NULL) {
 			error = -ENOMEM;
-		} else if (strchr(list[count], ',')) {
+		} else if (strchr(list[count], ',') != NULL) {
 			snprintf(why, why_bytes,
 				 "a comma in \"%s\", expected paths divided by blanks alone",
 				 list[count]);
@@ -132,7 +132,7 @@ static int set_text(char **target, const char *text)
 {
 	char *copy = *text ? strdup(text) : NULL;
 
-	if (*text && !copy)
+	if (*text && copy == NULL)
 		return -ENOMEM;
 	free(*target);
 	*target = copy;
@@ -167,11 +167,11 @@ static int set_tls_file(char **target, bool is_key, const char *text, char *why,
 		return -EINVAL;
 	if (*text != '/')
 		wrong = "it is relative";
-	else if (strchr(text, ','))
+	else if (strchr(text, ',') != NULL)
 		wrong = "it has a comma in its name";
 	else if (!is_key)
 		wrong = find_fault(text);
-	if (wrong) {
+	if (wrong != NULL) {
 		snprintf(why, why_bytes,
 			 "bad file \"%s\": %s, expected the absolute path of a plain file", text,
 			 wrong);
@@ -196,7 +196,7 @@ static int set_secret_file(struct secret_file *target, enum secret_form form, co
 	}
 	if (*text)
 		error = secret_read(text, form, &fresh.secret, why, why_bytes);
-	if (!error && *text && !(fresh.file = strdup(text)))
+	if (!error && *text && (fresh.file = strdup(text)) == NULL)
 		error = -ENOMEM;
 	if (error) {
 		secret_destroy(fresh.secret);
@@ -266,7 +266,7 @@ size_t config_value_bytes(const struct config_key *key)
 
 static bool text_equal(const char *a, const char *b)
 {
-	return a && b ? strcmp(a, b) == 0 : a == b;
+	return a != NULL && b != NULL ? strcmp(a, b) == 0 : a == b;
 }
 
 static bool secret_file_equal(const struct secret_file *a, const struct secret_file *b)

@@ -54,7 +54,7 @@ int seeker_create(void (*found)(void *context, const struct seeker_server *serve
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = ALARM};
 	int error;
 
-	if (!seeker)
+	if (seeker == NULL)
 		return -ENOMEM;
 	seeker->found = found;
 	seeker->context = context;
@@ -73,7 +73,7 @@ int seeker_create(void (*found)(void *context, const struct seeker_server *serve
 
 void seeker_destroy(struct seeker *seeker)
 {
-	if (!seeker)
+	if (seeker == NULL)
 		return;
 	for (unsigned i = 0; i < ATTEMPTS; i++)
 		end_attempt(seeker, i);

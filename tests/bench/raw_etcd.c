@@ -19,7 +19,7 @@
 
 #include "order.h"
 #include "stores/etcd/etcd.pb-c.h"
-#include "stores/etcd/grpc.h"
+#include "stores/etcd/grpc/grpc.h"
 
 #define PUT	"/etcdserverpb.KV/Put"
 #define DELETE	"/etcdserverpb.KV/DeleteRange"

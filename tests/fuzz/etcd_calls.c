@@ -44,7 +44,7 @@ void net_deliver(struct grpc_call *call, bool is_end, int status, const char *te
 		call->is_over = true;
 		if (call->is_stream)
 			call->on_end(call->context, status, text);
-		else
+		else if (call->done)
 			call->done(call->context, status, text, status == GRPC_OK ? copy : NULL,
 				   status == GRPC_OK ? count : 0);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls of gRPC that the fuzz target answers, in place of src/stores/etcd/grpc.c, by the linker's
- * --wrap; and answers that are made of an input.
+ * Calls of gRPC that the fuzz target answers, in place of src/stores/etcd/grpc/grpc.c, by the
+ * linker's --wrap; and answers that are made of an input.
  */
 #ifndef ETCD_CALLS_H
 #define ETCD_CALLS_H
@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "stores/etcd/grpc.h"
+#include "stores/etcd/grpc/grpc.h"
 
 enum { CALLS_MAX = 200, ANSWER_BYTES_MAX = 8192, KEPT_MAX = 8 };
 

@@ -21,7 +21,7 @@ static void check_key(const char *rest, size_t bytes, const char *value, size_t 
 {
 	struct claim_name claim;
 	struct etcd_named named;
-	char *name = etcd_claim_parse(rest, bytes, value, value_bytes, REVISION, &claim);
+	char *name = etcd_key_claim_parse(rest, bytes, value, value_bytes, REVISION, &claim);
 
 	bool is_of_lock = etcd_key_is_of_lock(rest, bytes, REVISION);
 

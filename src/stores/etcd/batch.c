@@ -11,6 +11,8 @@
  *
  * Loop thread only.
  */
+#include "stores/etcd/batch.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,7 @@
 #include <utlist.h>
 
 #include "base/clock.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/state.h"
 #include "stores/etcd/transaction.h"
 
 /* A place takes four steps of a transaction at most, and two comparisons. */
@@ -34,37 +36,22 @@ struct batch {
 	struct batch *prev, *next;
 	struct store_etcd *store;
 	struct grpc_call *call;
-	enum store_operation kind;
+	enum operation_batch kind;
 	int64_t sent_ms;
 	size_t count;
 	struct operation *operations[BATCH_MAX];
 };
 
-static struct operation **list_of(struct operation *operation)
-{
-	struct store_etcd *store = operation->store;
-
-	return operation->kind == STORE_WITHDRAW ? &store->ready_withdrawals : &store->ready_places;
-}
-
-int etcd_batches_add(struct operation *operation)
-{
-	struct operation **list = list_of(operation);
-
-	DL_APPEND2(*list, operation, ready_prev, ready_next);
-	return 0;
-}
-
 void etcd_batches_drop(struct store_etcd *store)
 {
 	struct batch *batch;
 
-	while ((batch = store->batches)) {
+	while ((batch = store->batches) != NULL) {
 		DL_DELETE(store->batches, batch);
 		grpc_cancel(batch->call);
 		free(batch);
 	}
-	store->ready_withdrawals = store->ready_places = NULL;
+	store->operations.ready[BATCH_WITHDRAWALS] = store->operations.ready[BATCH_PLACES] = NULL;
 }
 
 /* Each by itself. */
@@ -72,7 +59,7 @@ static void divide(struct batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++) {
 		batch->operations[i]->alone = true;
-		etcd_batches_add(batch->operations[i]);
+		etcd_operation_wait_for_others(batch->operations[i]);
 	}
 }
 
@@ -85,7 +72,7 @@ static bool is_refused(enum etcd_meaning meaning)
 /* Of withdrawals none is. */
 static bool was_late(const struct batch *batch, const Etcd__TxnResponse *answer)
 {
-	return batch->kind == STORE_PLACE && etcd_transaction_was_late(batch->store, answer);
+	return batch->kind == BATCH_PLACES && etcd_transaction_was_late(batch->store, answer);
 }
 
 static void on_answer(void *context, int status, const char *text, const void *bytes, size_t count)
@@ -109,18 +96,17 @@ static void on_answer(void *context, int status, const char *text, const void *b
 		grpc_leave(store->grpc);
 		error = -ECONNRESET;
 	} else {
-		error = etcd_error(store, status, text, first->doing, first->path);
+		error = etcd_error(store, status, text, first->kind->doing, first->path);
 	}
 	if (!error)
-		error = etcd_answer_read(store, batch->sent_ms, bytes, count, &answer);
+		error = etcd_operation_read_answer(store, batch->sent_ms, bytes, count, &answer);
 	if (several && !error && !answer->succeeded && !was_late(batch, answer)) {
 		divide(batch);
 	} else {
 		for (size_t i = 0; i < batch->count; i++)
-			batch->operations[i]->conclude(batch->operations[i], error, answer);
+			batch->operations[i]->kind->conclude(batch->operations[i], error, answer);
 	}
-	if (answer)
-		etcd__txn_response__free_unpacked(answer, NULL);
+	etcd__txn_response__free_unpacked(answer, NULL);
 	free(batch);
 }
 
@@ -129,16 +115,16 @@ static void fill(struct batch *batch, struct operation **list, struct transactio
 {
 	bool is_full = false;
 
-	while (*list && !is_full) {
+	while (*list != NULL && !is_full) {
 		struct operation *operation = *list;
 		int error;
 
 		if (operation->alone && batch->count > 0)
 			return;
-		operation->alone |= batch->count == 0 && !operation->ready_next;
-		DL_DELETE2(*list, operation, ready_prev, ready_next);
+		operation->alone |= batch->count == 0 && operation->due_next == NULL;
+		DL_DELETE2(*list, operation, due_prev, due_next);
 		operation->step = transaction->then.count;
-		error = operation->say(operation, transaction);
+		error = operation->kind->say(operation, transaction);
 		if (error)
 			etcd_operation_fail(operation, -ECONNRESET);
 		else
@@ -148,35 +134,35 @@ static void fill(struct batch *batch, struct operation **list, struct transactio
 }
 
 /* Sends some of the list. Returns false when out of memory. */
-static bool send_some(struct store_etcd *store, struct operation **list)
+static bool send_some(struct store_etcd *store, enum operation_batch kind)
 {
 	struct batch *batch = calloc(1, sizeof(*batch));
 	struct transaction transaction;
 
-	if (!batch)
+	if (batch == NULL)
 		return false;
 	batch->store = store;
-	batch->kind = (*list)->kind;
+	batch->kind = kind;
 	etcd_transaction_init(&transaction);
-	if (batch->kind == STORE_PLACE)
+	if (kind == BATCH_PLACES)
 		etcd_transaction_require_session(&transaction, store);
-	fill(batch, list, &transaction);
+	fill(batch, &store->operations.ready[kind], &transaction);
 	batch->sent_ms = clock_now_ms();
 	if (batch->count > 0)
 		batch->call = etcd_transaction_send(&transaction, store->grpc, 0, on_answer, batch);
 	for (size_t i = 0; i < batch->count; i++) {
 		etcd_operation_forget_said(batch->operations[i]);
-		if (!batch->call)
+		if (batch->call == NULL)
 			etcd_operation_fail(batch->operations[i], -ECONNRESET);
 	}
-	if (batch->call)
+	if (batch->call != NULL)
 		DL_APPEND(store->batches, batch);
 	else
 		free(batch);
 	return true;
 }
 
-static size_t count_under_way(const struct store_etcd *store, enum store_operation kind)
+static size_t count_under_way(const struct store_etcd *store, enum operation_batch kind)
 {
 	const struct batch *batch;
 	size_t count = 0;
@@ -186,24 +172,24 @@ static size_t count_under_way(const struct store_etcd *store, enum store_operati
 	return count;
 }
 
-static void send_all(struct store_etcd *store, struct operation **list)
+static void send_all(struct store_etcd *store, enum operation_batch kind)
 {
-	bool may_send = grpc_is_connected(store->grpc) && store->step == SESSION_CONNECTED;
-	struct operation *operation;
+	struct operation **list = &store->operations.ready[kind], *operation;
+	bool may_send = etcd_is_open(store);
 
-	while (*list && may_send) {
-		if (count_under_way(store, (*list)->kind) >= UNDER_WAY_MAX)
+	while (*list != NULL && may_send) {
+		if (count_under_way(store, kind) >= UNDER_WAY_MAX)
 			return;
-		may_send = send_some(store, list);
+		may_send = send_some(store, kind);
 	}
-	while ((operation = *list)) {
-		DL_DELETE2(*list, operation, ready_prev, ready_next);
+	while ((operation = *list) != NULL) {
+		DL_DELETE2(*list, operation, due_prev, due_next);
 		etcd_operation_fail(operation, -ECONNRESET);
 	}
 }
 
 void etcd_batches_send(struct store_etcd *store)
 {
-	send_all(store, &store->ready_withdrawals);
-	send_all(store, &store->ready_places);
+	send_all(store, BATCH_WITHDRAWALS);
+	send_all(store, BATCH_PLACES);
 }

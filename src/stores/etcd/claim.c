@@ -8,63 +8,35 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
-struct operation *etcd_operation_create_about(struct store_etcd *store, enum store_operation kind,
-					      void *tag, const char *path, const char *name,
-					      const char *text)
-{
-	struct operation *operation = etcd_operation_create(store, kind, tag, path, name);
-
-	if (operation) {
-		operation->claim = etcd_key_of_claim(store->root, path, name);
-		operation->text = text ? strdup(text) : NULL;
-		if (operation->claim.key.bytes && (!text || operation->text))
-			return operation;
-		etcd_operation_free(operation);
-	}
-	etcd_store_starve(store);
-	return NULL;
-}
+enum { DATA, END, MARKER, TOKENS }; /* the keys that are said */
 
 /* amend() */
-
-void etcd_change(struct transaction *transaction, const struct etcd_named *claim,
-		 const struct etcd_key *data, const struct etcd_key *end, const char *text,
-		 uint32_t version, int64_t lease)
-{
-	etcd_transaction_require_created(transaction, &claim->key, claim->order);
-	if (version != STORE_ANY_VERSION)
-		etcd_transaction_require_version(transaction, data, version);
-	etcd_transaction_put(&transaction->then, data, text, lease);
-	etcd_transaction_range(&transaction->otherwise, &claim->key, end)->keys_only = true;
-}
 
 /* Whether the claim is among the keys that were found. */
 static bool is_found(const Etcd__RangeResponse *found, const struct etcd_named *claim)
 {
-	return found && found->n_kvs > 0 && etcd_message_is_key(found->kvs[0], &claim->key) &&
+	return found != NULL && found->n_kvs > 0 &&
+	       etcd_message_is_key(found->kvs[0], &claim->key) &&
 	       found->kvs[0]->create_revision == claim->order;
 }
 
-static int send_amend(struct operation *operation)
+static int say_amend(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
-	struct etcd_key data = {0}, end = {0};
-	int error = -ENOMEM;
+	struct etcd_key *said = operation->said;
 
-	etcd_transaction_init(&transaction);
-	etcd_transaction_require_session(&transaction, operation->store);
-	if (etcd_key_of_data(&data, &operation->claim.key) &&
-	    etcd_key_end_of_claim(&end, &operation->claim.key)) {
-		etcd_change(&transaction, &operation->claim, &data, &end, operation->text,
-			    operation->version, operation->store->lease_id);
-		error = etcd_operation_call(operation, &transaction);
-	}
-	free(data.bytes);
-	free(end.bytes);
-	return error;
+	if (!etcd_key_of_data(&said[DATA], &operation->claim.key) ||
+	    !etcd_key_end_of_claim(&said[END], &operation->claim.key))
+		return -ENOMEM;
+	etcd_transaction_require_session(transaction, operation->store);
+	etcd_transaction_change(transaction, &operation->claim, &said[DATA], &said[END],
+				operation->text, operation->version,
+				operation->store->session.lease_id);
+	return 0;
 }
 
 static void conclude_amend(struct operation *operation, int error, const Etcd__TxnResponse *answer)
@@ -81,42 +53,37 @@ static void conclude_amend(struct operation *operation, int error, const Etcd__T
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind amend = {STORE_AMEND, "cannot change a claim of", say_amend,
+					    conclude_amend, .batch = BATCH_NONE};
+
 void etcd_amend(struct store *base, void *tag, const char *path, const char *name, const char *text,
 		uint32_t version)
 {
-	struct operation *operation = etcd_operation_create_about(
-		store_etcd_from(base), STORE_AMEND, tag, path, name, text);
+	struct operation *operation =
+		etcd_operation_create_about(store_etcd_from(base), &amend, tag, path, name, text);
 
-	if (!operation)
+	if (operation == NULL)
 		return;
 	operation->version = version;
-	operation->doing = "cannot change a claim of";
-	operation->send = send_amend;
-	operation->conclude = conclude_amend;
 	etcd_operation_start(operation, true);
 }
 
 /* mark() */
 
-static int send_mark(struct operation *operation)
+static int say_mark(struct operation *operation, struct transaction *transaction)
 {
 	const struct etcd_named *claim = &operation->claim;
-	struct transaction transaction;
-	struct etcd_key marker = {0}, text = {0};
-	int error = -ENOMEM;
+	struct etcd_key *said = operation->said;
 
-	if (etcd_key_of_marker(&marker, operation->store->root, operation->path, &claim->parts) &&
-	    etcd_key_of_data(&text, &marker)) {
-		etcd_transaction_init(&transaction);
-		etcd_transaction_require_session(&transaction, operation->store);
-		etcd_transaction_require_created(&transaction, &claim->key, claim->order);
-		etcd_transaction_put(&transaction.then, &marker, operation->name, 0);
-		etcd_transaction_put(&transaction.then, &text, operation->text, 0);
-		error = etcd_operation_call(operation, &transaction);
-	}
-	free(marker.bytes);
-	free(text.bytes);
-	return error;
+	if (!etcd_key_of_marker(&said[MARKER], operation->store->root, operation->path,
+				&claim->parts) ||
+	    !etcd_key_of_data(&said[DATA], &said[MARKER]))
+		return -ENOMEM;
+	etcd_transaction_require_session(transaction, operation->store);
+	etcd_transaction_require_created(transaction, &claim->key, claim->order);
+	etcd_transaction_put(&transaction->then, &said[MARKER], operation->name, 0);
+	etcd_transaction_put(&transaction->then, &said[DATA], operation->text, 0);
+	return 0;
 }
 
 static void conclude_mark(struct operation *operation, int error, const Etcd__TxnResponse *answer)
@@ -129,51 +96,45 @@ static void conclude_mark(struct operation *operation, int error, const Etcd__Tx
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind mark = {STORE_MARK, "cannot mark a claim of", say_mark,
+					   conclude_mark, .batch = BATCH_NONE};
+
 void etcd_mark(struct store *base, void *tag, const char *path, const char *name, const char *text)
 {
-	struct operation *operation = etcd_operation_create_about(store_etcd_from(base), STORE_MARK,
-								  tag, path, name, text);
+	struct operation *operation =
+		etcd_operation_create_about(store_etcd_from(base), &mark, tag, path, name, text);
 
-	if (!operation)
-		return;
-	operation->doing = "cannot mark a claim of";
-	operation->send = send_mark;
-	operation->conclude = conclude_mark;
-	etcd_operation_start(operation, true);
+	if (operation != NULL)
+		etcd_operation_start(operation, true);
 }
 
 /* prove() */
 
-/* Keys for the transaction, which has none of its own. */
-struct proof_keys {
-	struct etcd_key data[STORE_PROOFS_MAX], ends[STORE_PROOFS_MAX];
-};
-
-static bool add_proof(struct transaction *transaction, const struct operation *operation, size_t i,
-		      struct proof_keys *keys)
+static bool add_proof(struct transaction *transaction, const struct operation *operation, size_t i)
 {
 	const struct store_proof *proof = &operation->proofs[i];
-	const struct etcd_named *claim = &operation->proved[i];
+	struct proved *proved = &operation->proved[i];
+	const struct etcd_named *claim = &proved->claim;
 
 	if (claim->is_file) {
 		etcd_transaction_require_lease(transaction, &claim->key,
-					       operation->store->lease_id);
+					       operation->store->session.lease_id);
 		etcd_transaction_range(&transaction->otherwise, &claim->key, NULL)->keys_only =
 			true;
 		return true;
 	}
-	if (!etcd_key_end_of_claim(&keys->ends[i], &claim->key))
+	if (!etcd_key_end_of_claim(&proved->end, &claim->key))
 		return false;
-	if (!proof->text) {
+	if (proof->text == NULL) {
 		etcd_transaction_require_created(transaction, &claim->key, claim->order);
-		etcd_transaction_range(&transaction->otherwise, &claim->key, &keys->ends[i])
+		etcd_transaction_range(&transaction->otherwise, &claim->key, &proved->end)
 			->keys_only = true;
 		return true;
 	}
-	if (!etcd_key_of_data(&keys->data[i], &claim->key))
+	if (!etcd_key_of_data(&proved->data, &claim->key))
 		return false;
-	etcd_change(transaction, claim, &keys->data[i], &keys->ends[i], proof->text, proof->version,
-		    operation->store->lease_id);
+	etcd_transaction_change(transaction, claim, &proved->data, &proved->end, proof->text,
+				proof->version, operation->store->session.lease_id);
 	return true;
 }
 
@@ -187,41 +148,32 @@ static size_t count_writes(const struct operation *operation)
 	return count;
 }
 
-static int send_proof(struct operation *operation)
+static int say_proof(struct operation *operation, struct transaction *transaction)
 {
+	struct etcd_key *tokens = &operation->said[TOKENS];
 	struct store_etcd *store = operation->store;
-	struct proof_keys keys = {0};
-	struct etcd_key tokens = {0};
-	struct transaction transaction;
-	bool done = true;
-	int error = -ENOMEM;
 
-	etcd_transaction_init(&transaction);
 	if (count_writes(operation) > 0)
-		etcd_transaction_require_session(&transaction, store);
+		etcd_transaction_require_session(transaction, store);
 	else
-		etcd_transaction_require_session_to_read(&transaction, store);
-	for (size_t i = 0; i < operation->count && done; i++)
-		done = add_proof(&transaction, operation, i, &keys);
-	if (done && etcd_key_of_tokens(&tokens, store->root)) {
-		etcd_transaction_range(&transaction.then, &tokens, NULL);
-		error = etcd_operation_call(operation, &transaction);
-	}
+		etcd_transaction_require_session_to_read(transaction, store);
 	for (size_t i = 0; i < operation->count; i++) {
-		free(keys.data[i].bytes);
-		free(keys.ends[i].bytes);
+		if (!add_proof(transaction, operation, i))
+			return -ENOMEM;
 	}
-	free(tokens.bytes);
-	return error;
+	if (!etcd_key_of_tokens(tokens, store->root))
+		return -ENOMEM;
+	etcd_transaction_range(&transaction->then, tokens, NULL);
+	return 0;
 }
 
 static bool stands(const struct operation *operation, size_t i, const Etcd__RangeResponse *found)
 {
-	const struct etcd_named *claim = &operation->proved[i];
+	const struct etcd_named *claim = &operation->proved[i].claim;
 
 	if (claim->is_file)
-		return found && found->n_kvs == 1 &&
-		       found->kvs[0]->lease == operation->store->lease_id;
+		return found != NULL && found->n_kvs == 1 &&
+		       found->kvs[0]->lease == operation->store->session.lease_id;
 	return is_found(found, claim);
 }
 
@@ -236,9 +188,10 @@ static int find_missing(const struct operation *operation, const Etcd__TxnRespon
 			*ret_missing = operation->proofs[i].path;
 			return -ENOENT;
 		}
-		const Etcd__KeyValue *data = etcd_message_data(found, &operation->proved[i].key);
-		int64_t version = data ? data->version : 0;
-		if (operation->proofs[i].text &&
+		const Etcd__KeyValue *data =
+			etcd_message_data(found, &operation->proved[i].claim.key);
+		int64_t version = data != NULL ? data->version : 0;
+		if (operation->proofs[i].text != NULL &&
 		    operation->proofs[i].version != STORE_ANY_VERSION &&
 		    version != operation->proofs[i].version)
 			return -ESTALE;
@@ -276,30 +229,30 @@ static bool take_proofs(struct operation *operation, const struct store_proof *p
 
 	for (size_t i = 0; i < count; i++)
 		bytes += strlen(proofs[i].path) + 1 +
-			 (proofs[i].text ? strlen(proofs[i].text) + 1 : 0);
+			 (proofs[i].text != NULL ? strlen(proofs[i].text) + 1 : 0);
 	operation->proofs = malloc(bytes + 1);
 	operation->proved = calloc(count + 1, sizeof(*operation->proved));
-	if (!operation->proofs || !operation->proved)
+	if (operation->proofs == NULL || operation->proved == NULL)
 		return false;
 	at = (char *)&operation->proofs[count];
 	for (size_t i = 0; i < count; i++) {
 		struct store_proof *proof = &operation->proofs[i];
+		struct etcd_named *claim = &operation->proved[i].claim;
 
 		*proof = (struct store_proof){.path = at, .version = proofs[i].version};
 		at = stpcpy(at, proofs[i].path) + 1;
-		if (proofs[i].text) {
+		if (proofs[i].text != NULL) {
 			proof->text = at;
 			at = stpcpy(at, proofs[i].text) + 1;
 		}
 		operation->count = i + 1;
-		if (proofs[i].name) {
-			operation->proved[i] =
-				etcd_key_of_claim(root, proofs[i].path, proofs[i].name);
+		if (proofs[i].name != NULL) {
+			*claim = etcd_key_of_claim(root, proofs[i].path, proofs[i].name);
 		} else {
-			operation->proved[i].is_file = true;
-			etcd_key_of_file(&operation->proved[i].key, root, proofs[i].path);
+			claim->is_file = true;
+			etcd_key_of_file(&claim->key, root, proofs[i].path);
 		}
-		if (!operation->proved[i].key.bytes)
+		if (claim->key.bytes == NULL)
 			return false;
 	}
 	return true;
@@ -310,36 +263,32 @@ static void conclude_touch(struct operation *operation, int error, const Etcd__T
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind touch = {STORE_TOUCH, "cannot read", say_proof, conclude_touch,
+					    .batch = BATCH_NONE};
+
 void etcd_touch(struct store_etcd *store)
 {
-	struct operation *operation = etcd_operation_create(store, STORE_TOUCH, NULL, "", NULL);
+	struct operation *operation = etcd_operation_create(store, &touch, NULL, "", NULL);
 
-	if (!operation) {
-		etcd_store_starve(store);
-		return;
-	}
-	operation->doing = "cannot read";
-	operation->send = send_proof;
-	operation->conclude = conclude_touch;
-	etcd_operation_start(operation, false);
+	if (operation != NULL)
+		etcd_operation_start(operation, false);
 }
+
+static const struct operation_kind prove = {STORE_PROVE, "cannot prove a claim of", say_proof,
+					    conclude_proof, .batch = BATCH_NONE};
 
 void etcd_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count)
 {
 	struct store_etcd *store = store_etcd_from(base);
-	struct operation *operation = etcd_operation_create(store, STORE_PROVE, tag,
-							    count > 0 ? proofs[0].path : "", NULL);
+	struct operation *operation =
+		etcd_operation_create(store, &prove, tag, count > 0 ? proofs[0].path : "", NULL);
 
-	if (!operation || !take_proofs(operation, proofs, count)) {
-		if (operation)
-			etcd_operation_free(operation);
-		etcd_store_starve(store);
+	if (operation == NULL || !take_proofs(operation, proofs, count)) {
+		etcd_operation_free(operation);
+		etcd_starve(store);
 		return;
 	}
-	if (!tag)
+	if (tag == NULL)
 		etcd_lease_note_beat(&store->lease, clock_now_ms());
-	operation->doing = "cannot prove a claim of";
-	operation->send = send_proof;
-	operation->conclude = conclude_proof;
 	etcd_operation_start(operation, false);
 }

@@ -36,13 +36,17 @@
  *
  * Loop thread only.
  */
+#include "stores/etcd/epoch.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
 /* No session gets there; what is kept over a restart is a signed number. */
@@ -57,23 +61,20 @@ static void delete_key(struct store_etcd *store);
 /* To be called before the session asks something. Returns how long the answer is awaited. */
 static int64_t begin_to_ask(struct store_etcd *store)
 {
-	store->asked_ms = clock_now_ms();
-	store->asked_seen = store->seen;
+	store->epoch.asked_ms = clock_now_ms();
+	store->epoch.asked_seen = store->epoch.seen;
 	return store->ttl_s * 1000 / SILENCES_IN_TIMEOUT;
 }
 
-bool etcd_session_ask(struct store_etcd *store, const char *method, const void *message,
-		      size_t bytes, void (*done)(void *, int, const char *, const void *, size_t))
+bool etcd_epoch_ask(struct store_etcd *store, const char *method, const ProtobufCMessage *request,
+		    void (*done)(void *, int, const char *, const void *, size_t))
 {
 	int64_t limit_ms = begin_to_ask(store);
 
-	store->asking = grpc_call(store->grpc, method, message, bytes, limit_ms, done, store);
-	etcd_store_wake(store);
-	return store->asking != NULL;
-}
-
-static void on_marked(void *context, int status, const char *text, const void *answer, size_t bytes)
-{
+	store->session.asking =
+		etcd_message_call(store->grpc, method, request, limit_ms, done, store);
+	etcd_wake(store);
+	return store->session.asking != NULL;
 }
 
 /* Puts the mark, or takes it away. Not to be waited for. */
@@ -90,8 +91,8 @@ static void change_mark(struct store_etcd *store, bool settled)
 	else
 		etcd_transaction_delete(&transaction.then, &mark, NULL);
 	if (grpc_is_connected(store->grpc))
-		etcd_transaction_send(&transaction, store->grpc, 0, on_marked, store);
-	etcd_store_wake(store);
+		etcd_transaction_send(&transaction, store->grpc, 0, NULL, NULL);
+	etcd_wake(store);
 	free(mark.bytes);
 }
 
@@ -100,7 +101,7 @@ void etcd_settle(struct store *base)
 	change_mark(store_etcd_from(base), true);
 }
 
-static void bar(struct store_etcd *store, enum store_moratorium why)
+static void forbid_grants(struct store_etcd *store, enum store_moratorium why)
 {
 	store->events->on_moratorium(store->context, why, clock_now_ms() + store->lease.timeout_ms);
 }
@@ -108,20 +109,20 @@ static void bar(struct store_etcd *store, enum store_moratorium why)
 /* Whether the service has gone back, by the linearizable answer to what is asked. */
 static bool has_gone_back(struct store_etcd *store, const Etcd__Header *header)
 {
-	bool is_other = store->cluster != 0 && header->cluster_id != store->cluster;
-	bool has = is_other || header->revision < store->asked_seen;
+	bool is_other = store->epoch.cluster != 0 && header->cluster_id != store->epoch.cluster;
+	bool has = is_other || header->revision < store->epoch.asked_seen;
 
-	tokens_note(&store->tokens, store->asked_seen);
+	tokens_note(&store->tokens.known, store->epoch.asked_seen);
 	if (has) {
 		log_error("etcd at %s is at revision %" PRId64 "%s, and was at %" PRId64
 			  " before: the session is given up",
-			  store->server, header->revision, is_other ? " of another cluster" : "",
-			  store->asked_seen);
-		bar(store, STORE_SET_BACK);
+			  store->session.server, header->revision,
+			  is_other ? " of another cluster" : "", store->epoch.asked_seen);
+		forbid_grants(store, STORE_SET_BACK);
 		change_mark(store, false);
-		store->seen = 0;
+		store->epoch.seen = 0;
 	}
-	store->cluster = header->cluster_id;
+	store->epoch.cluster = header->cluster_id;
 	etcd_note_seen(store, header);
 	return has;
 }
@@ -131,31 +132,31 @@ static void judge_mark(struct store_etcd *store, const Etcd__TxnResponse *answer
 {
 	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 1);
 
-	bool is_there = !found || found->n_kvs > 0;
+	bool is_there = found == NULL || found->n_kvs > 0;
 
-	if (!is_there && store->new_root)
+	if (!is_there && store->epoch.new_root)
 		change_mark(store, true);
 	else if (!is_there)
-		bar(store, STORE_NEW_ROOT);
-	store->new_root = false;
+		forbid_grants(store, STORE_NEW_ROOT);
+	store->epoch.new_root = false;
 }
 
 static void end(struct store_etcd *store, int status, const char *text)
 {
-	store->on_epoch(store, status, text);
+	store->epoch.done(store, status, text);
 }
 
 static void end_well(struct store_etcd *store, const Etcd__TxnResponse *answer)
 {
 	etcd_leader_note(&store->leader, answer->header->raft_term, clock_now_ms());
-	etcd_lease_note_proof(&store->lease, store->asked_ms, answer->header->member_id);
+	etcd_lease_note_proof(&store->lease, store->epoch.asked_ms, answer->header->member_id);
 	end(store, GRPC_OK, "");
 }
 
-static void be_robbed(struct store_etcd *store)
+static void lose_key(struct store_etcd *store)
 {
 	log_error("etcd: the key of the session was taken away");
-	store->is_over = true;
+	store->session.is_over = true;
 }
 
 /* Reads the answer to an attempt. Returns false if there is none, which was told. */
@@ -163,20 +164,18 @@ static bool read_attempt(struct store_etcd *store, int status, const char *text,
 			 size_t count, Etcd__TxnResponse **ret)
 {
 	if (etcd_meaning(store, status, text) == ETCD_LEASE_GONE) {
-		store->is_over = true;
+		store->session.is_over = true;
 		return false;
 	}
-	*ret = status == GRPC_OK ? etcd_message_read(&etcd__txn_response__descriptor, bytes, count)
-				 : NULL;
-	if (*ret && (*ret)->header) {
-		if (!has_gone_back(store, (*ret)->header) || !store->resumed)
+	*ret = etcd_message_read(&etcd__txn_response__descriptor, bytes, count);
+	if (*ret != NULL && (*ret)->header != NULL) {
+		if (!has_gone_back(store, (*ret)->header) || !store->session.resumed)
 			return true;
-		store->is_over = true;
+		store->session.is_over = true;
 		etcd__txn_response__free_unpacked(*ret, NULL);
 		return false;
 	}
-	if (*ret)
-		etcd__txn_response__free_unpacked(*ret, NULL);
+	etcd__txn_response__free_unpacked(*ret, NULL);
 	end(store, status == GRPC_OK ? GRPC_CANCELLED : status, text);
 	return false;
 }
@@ -187,7 +186,7 @@ static bool find_epoch(const Etcd__TxnResponse *answer, uint64_t *ret)
 	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
 	char text[ETCD_EPOCH_BYTES] = {0};
 
-	if (!found || found->n_kvs != 1 || found->kvs[0]->value.len != ETCD_EPOCH_BYTES - 1)
+	if (found == NULL || found->n_kvs != 1 || found->kvs[0]->value.len != ETCD_EPOCH_BYTES - 1)
 		return false;
 	memcpy(text, found->kvs[0]->value.data, ETCD_EPOCH_BYTES - 1);
 	*ret = strtoull(text, NULL, 16);
@@ -202,15 +201,16 @@ static void attempt(struct store_etcd *store, struct transaction *transaction, b
 	int64_t limit_ms = begin_to_ask(store);
 
 	if (makes_key) {
-		etcd_transaction_require_created(transaction, &store->session_key, 0);
-		etcd_transaction_range(&transaction->otherwise, &store->session_key, NULL);
+		etcd_transaction_require_created(transaction, &store->epoch.key, 0);
+		etcd_transaction_range(&transaction->otherwise, &store->epoch.key, NULL);
 	} else {
 		etcd_transaction_require_session(transaction, store);
 		transaction->when.compares[0].result = ETCD__COMPARE__RESULT__LESS;
 	}
-	store->asking = etcd_transaction_send(transaction, store->grpc, limit_ms, done, store);
-	etcd_store_wake(store);
-	if (!store->asking)
+	store->session.asking =
+		etcd_transaction_send(transaction, store->grpc, limit_ms, done, store);
+	etcd_wake(store);
+	if (store->session.asking == NULL)
 		end(store, GRPC_CANCELLED, "");
 }
 
@@ -221,32 +221,32 @@ static void on_put(void *context, int status, const char *text, const void *byte
 	struct store_etcd *store = context;
 	Etcd__TxnResponse *answer;
 
-	store->asking = NULL;
-	if (etcd_meaning(store, status, text) == ETCD_FULL && store->resumed &&
-	    store->step != SESSION_CONNECTED) {
-		store->makes_key = store->is_keyless;
-		store->is_keyless = true;
+	store->session.asking = NULL;
+	if (etcd_meaning(store, status, text) == ETCD_FULL && store->session.resumed &&
+	    store->session.step != SESSION_CONNECTED) {
+		store->epoch.makes_key = store->epoch.is_keyless;
+		store->epoch.is_keyless = true;
 		delete_key(store);
 		return;
 	}
 	if (!read_attempt(store, status, text, bytes, count, &answer))
 		return;
 	if (answer->succeeded) {
-		store->is_keyless = false;
+		store->epoch.is_keyless = false;
 		judge_mark(store, answer);
 		etcd_tokens_note(store, answer, 2);
 		etcd_tokens_raise(store, answer->header->revision);
 		end_well(store, answer);
-	} else if (find_epoch(answer, &store->epoch)) {
+	} else if (find_epoch(answer, &store->epoch.number)) {
 		/* Whoever raised it further meanwhile, for this session, went before. */
-		store->resumed = true;
-		store->makes_key = false;
+		store->session.resumed = true;
+		store->epoch.makes_key = false;
 		put_epoch(store);
-	} else if (store->is_keyless && !store->makes_key) {
-		store->makes_key = true;
+	} else if (store->epoch.is_keyless && !store->epoch.makes_key) {
+		store->epoch.makes_key = true;
 		put_epoch(store);
 	} else {
-		be_robbed(store);
+		lose_key(store);
 	}
 	etcd__txn_response__free_unpacked(answer, NULL);
 }
@@ -257,14 +257,14 @@ static void put_epoch(struct store_etcd *store)
 	struct etcd_key mark = {0}, tokens = {0};
 	char epoch[ETCD_EPOCH_BYTES];
 
-	store->epoch++;
-	etcd_epoch_write(store, epoch);
+	store->epoch.number++;
+	etcd_transaction_write_epoch(store, epoch);
 	etcd_transaction_init(&transaction);
-	etcd_transaction_put(&transaction.then, &store->session_key, epoch, store->lease_id);
+	etcd_transaction_put(&transaction.then, &store->epoch.key, epoch, store->session.lease_id);
 	if (etcd_key_of_mark(&mark, store->root) && etcd_key_of_tokens(&tokens, store->root)) {
 		etcd_transaction_range(&transaction.then, &mark, NULL);
 		etcd_transaction_range(&transaction.then, &tokens, NULL);
-		attempt(store, &transaction, store->makes_key, on_put);
+		attempt(store, &transaction, store->epoch.makes_key, on_put);
 	} else {
 		end(store, GRPC_CANCELLED, "");
 	}
@@ -275,9 +275,9 @@ static void put_epoch(struct store_etcd *store)
 void etcd_epoch_raise(struct store_etcd *store,
 		      void (*done)(struct store_etcd *store, int status, const char *text))
 {
-	store->on_epoch = done;
+	store->epoch.done = done;
 	/* The first one makes the key; a former attempt may have made it, or may do so later. */
-	store->makes_key = !store->resumed || store->is_keyless;
+	store->epoch.makes_key = !store->session.resumed || store->epoch.is_keyless;
 	put_epoch(store);
 }
 
@@ -288,17 +288,17 @@ static void on_deleted(void *context, int status, const char *text, const void *
 	struct store_etcd *store = context;
 	Etcd__TxnResponse *answer;
 
-	store->asking = NULL;
+	store->session.asking = NULL;
 	if (!read_attempt(store, status, text, bytes, count, &answer))
 		return;
 	if (answer->succeeded)
 		end_well(store, answer);
-	else if (find_epoch(answer, &store->epoch))
+	else if (find_epoch(answer, &store->epoch.number))
 		delete_key(store);
-	else if (store->makes_key)
+	else if (store->epoch.makes_key)
 		end_well(store, answer);
 	else
-		be_robbed(store);
+		lose_key(store);
 	etcd__txn_response__free_unpacked(answer, NULL);
 }
 
@@ -306,8 +306,8 @@ static void delete_key(struct store_etcd *store)
 {
 	struct transaction transaction;
 
-	store->epoch++;
+	store->epoch.number++;
 	etcd_transaction_init(&transaction);
-	etcd_transaction_delete(&transaction.then, &store->session_key, NULL);
+	etcd_transaction_delete(&transaction.then, &store->epoch.key, NULL);
 	attempt(store, &transaction, false, on_deleted);
 }

@@ -6,16 +6,16 @@
  *
  * Loop thread only.
  */
+#include "stores/etcd/farewell.h"
+
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-
-#include "stores/etcd/grpc.h"
-#include "stores/etcd/message.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/grpc/grpc.h"
+#include "stores/etcd/state.h"
 #include "stores/etcd/transaction.h"
 
 #define KEYS_METHOD "/etcdserverpb.Lease/LeaseTimeToLive"
@@ -38,7 +38,8 @@ static void on_answer(void *context, int status, const char *text, const void *a
 
 static void send(struct farewell *farewell, struct transaction *transaction)
 {
-	if (etcd_transaction_send(transaction, farewell->store->grpc, 0, on_answer, farewell))
+	if (etcd_transaction_send(transaction, farewell->store->grpc, 0, on_answer, farewell) !=
+	    NULL)
 		farewell->unanswered++;
 }
 
@@ -73,12 +74,10 @@ static void on_keys(void *context, int status, const char *text, const void *byt
 {
 	struct farewell *farewell = context;
 	Etcd__LeaseTimeToLiveResponse *answer =
-		status == 0 ? etcd_message_read(&etcd__lease_time_to_live_response__descriptor,
-						bytes, count)
-			    : NULL;
+		etcd_message_read(&etcd__lease_time_to_live_response__descriptor, bytes, count);
 
 	farewell->unanswered--;
-	if (answer) {
+	if (answer != NULL) {
 		delete_data(farewell, answer);
 		etcd__lease_time_to_live_response__free_unpacked(answer, NULL);
 	}
@@ -89,13 +88,11 @@ static void ask_for_keys(struct farewell *farewell)
 {
 	struct store_etcd *store = farewell->store;
 	Etcd__LeaseTimeToLiveRequest request = ETCD__LEASE_TIME_TO_LIVE_REQUEST__INIT;
-	uint8_t message[32];
 
 	request.id = farewell->lease;
 	request.keys = true;
-	if (grpc_call(store->grpc, KEYS_METHOD, message,
-		      etcd__lease_time_to_live_request__pack(&request, message), 0, on_keys,
-		      farewell))
+	if (etcd_message_call(store->grpc, KEYS_METHOD, &request.base, 0, on_keys, farewell) !=
+	    NULL)
 		farewell->unanswered++;
 }
 
@@ -103,11 +100,10 @@ static void revoke(struct farewell *farewell)
 {
 	struct store_etcd *store = farewell->store;
 	Etcd__LeaseRevokeRequest request = ETCD__LEASE_REVOKE_REQUEST__INIT;
-	uint8_t message[32];
 
 	request.id = farewell->lease;
-	if (grpc_call(store->grpc, ETCD_REVOKE_METHOD, message,
-		      etcd__lease_revoke_request__pack(&request, message), 0, on_answer, farewell))
+	if (etcd_message_call(store->grpc, ETCD_REVOKE_METHOD, &request.base, 0, on_answer,
+			      farewell) != NULL)
 		farewell->unanswered++;
 }
 

@@ -21,11 +21,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
 #include <utlist.h>
 
 #include "base/clock.h"
 #include "claim/file_path.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/names.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
 /* How many keys are read at a time. */
@@ -77,14 +82,14 @@ static struct file_turn *find_or_make_turn(struct store_etcd *store, const struc
 {
 	struct file_turn *turn = find_turn(store, key);
 
-	if (turn)
+	if (turn != NULL)
 		return turn;
 	turn = calloc(1, sizeof(*turn) + key->count + 1);
-	if (!turn)
+	if (turn == NULL)
 		return NULL;
 	memcpy(turn->key, key->bytes, key->count);
 	HASH_ADD_KEYPTR(hh, store->turns, turn->key, key->count, turn);
-	if (turn->hh.tbl)
+	if (turn->hh.tbl != NULL)
 		return turn;
 	free(turn);
 	return NULL;
@@ -98,14 +103,14 @@ static void leave_turns(struct operation *operation)
 	for (size_t i = 0; i < file->count; i++) {
 		struct file_turn *turn = find_turn(store, &file->keys[i]);
 
-		if (!turn)
+		if (turn == NULL)
 			continue;
 		if (file->is_listed)
 			DL_DELETE(turn->readers, file);
 		file->is_listed = false;
 		if (turn->alteration == operation)
 			turn->alteration = NULL;
-		if (!turn->alteration && !turn->readers) {
+		if (turn->alteration == NULL && turn->readers == NULL) {
 			HASH_DEL(store->turns, turn);
 			free(turn);
 		}
@@ -116,7 +121,7 @@ static void finish(struct operation *operation)
 {
 	struct file_request *file = operation->file;
 
-	if (file) {
+	if (file != NULL) {
 		leave_turns(operation);
 		for (size_t i = 0; i < file->count; i++) {
 			free(file->keys[i].bytes);
@@ -129,19 +134,19 @@ static void finish(struct operation *operation)
 }
 
 /* NULL: out of memory. */
-static struct operation *create(struct store *base, enum store_operation kind, void *tag,
+static struct operation *create(struct store *base, const struct operation_kind *kind, void *tag,
 				const char *path)
 {
 	char *plain = file_path_plain(path);
 	struct operation *operation =
-		plain ? etcd_operation_create(store_etcd_from(base), kind, tag, plain, NULL) : NULL;
+		plain != NULL ? etcd_operation_create(store_etcd_from(base), kind, tag, plain, NULL)
+			      : NULL;
 
 	free(plain);
-	if (!operation)
+	if (operation == NULL)
 		return NULL;
-	operation->finish = finish;
 	operation->file = calloc(1, sizeof(*operation->file));
-	if (operation->file) {
+	if (operation->file != NULL) {
 		operation->file->operation = operation;
 		return operation;
 	}
@@ -153,7 +158,7 @@ static struct operation *create(struct store *base, enum store_operation kind, v
 static bool may_wait(struct operation *operation, size_t most)
 {
 	operation->file->waiting = calloc(most + 1, sizeof(struct waiter));
-	return operation->file->waiting;
+	return operation->file->waiting != NULL;
 }
 
 static void wait_for(struct operation *operation, struct operation *other)
@@ -175,7 +180,7 @@ static bool take_turns(struct operation *operation)
 
 	for (size_t i = 0; i < file->count; i++) {
 		turns[i] = find_or_make_turn(store, &file->keys[i]);
-		if (!turns[i])
+		if (turns[i] == NULL)
 			return false;
 		DL_COUNT(turns[i]->readers, reader, readers);
 		most += readers + 1;
@@ -183,7 +188,7 @@ static bool take_turns(struct operation *operation)
 	if (!may_wait(operation, most))
 		return false;
 	for (size_t i = 0; i < file->count; i++) {
-		if (turns[i]->alteration && !turns[i]->readers)
+		if (turns[i]->alteration != NULL && turns[i]->readers == NULL)
 			wait_for(operation, turns[i]->alteration);
 		DL_FOREACH_SAFE (turns[i]->readers, reader, next) {
 			wait_for(operation, reader->operation);
@@ -201,9 +206,10 @@ static bool take_reader_turn(struct operation *operation)
 	struct file_request *file = operation->file;
 	struct file_turn *turn = find_or_make_turn(operation->store, &file->keys[0]);
 
-	if (!turn || !may_wait(operation, 1))
+	file->count = 1;
+	if (turn == NULL || !may_wait(operation, 1))
 		return false;
-	if (turn->alteration)
+	if (turn->alteration != NULL)
 		wait_for(operation, turn->alteration);
 	DL_APPEND(turn->readers, file);
 	file->is_listed = true;
@@ -225,10 +231,10 @@ static void release_waiters(struct operation *operation)
 	struct waiter *waiter;
 
 	leave_turns(operation);
-	while ((waiter = file->waiters)) {
+	while ((waiter = file->waiters) != NULL) {
 		LL_DELETE(file->waiters, waiter);
 		if (--waiter->operation->file->waits == 0)
-			etcd_operation_send_again(waiter->operation);
+			etcd_operation_send(waiter->operation);
 	}
 }
 
@@ -244,8 +250,8 @@ static bool copy_step(struct file_request *file, const char *root, const struct 
 		return false;
 	if (!is_new && step->kind != STEP_REPLACE)
 		return true;
-	file->values[i] = etcd_file_value_format(step->text, clock_wall_ms(), is_new);
-	return file->values[i];
+	file->values[i] = etcd_key_file_value(step->text, clock_wall_ms(), is_new);
+	return file->values[i] != NULL;
 }
 
 /* What has to be so for the step. */
@@ -294,47 +300,45 @@ static void act(struct transaction_branch *then, const struct file_request *file
 	}
 }
 
-static int send_alter(struct operation *operation)
+static int say_alter(struct operation *operation, struct transaction *transaction)
 {
 	const struct file_request *file = operation->file;
 	const struct store_etcd *store = operation->store;
-	struct transaction transaction;
 
-	if (file->lease != store->lease_id || file->epoch != store->epoch)
+	if (file->lease != store->session.lease_id || file->epoch != store->epoch.number)
 		return -ECONNRESET;
-	if (store->is_keyless)
+	if (store->epoch.is_keyless)
 		return -EIO; /* as what takes space; a removal, too, might come late */
-	etcd_transaction_init(&transaction);
-	etcd_transaction_require_session(&transaction, store);
+	etcd_transaction_require_session(transaction, store);
 	for (size_t i = 0; i < file->count; i++) {
-		require(&transaction, file, i);
-		act(&transaction.then, file, i);
-		etcd_transaction_range(&transaction.otherwise, &file->keys[i], NULL)->keys_only =
+		require(transaction, file, i);
+		act(&transaction->then, file, i);
+		etcd_transaction_range(&transaction->otherwise, &file->keys[i], NULL)->keys_only =
 			true;
 	}
-	return etcd_operation_call(operation, &transaction);
+	return 0;
 }
 
 /* Why the step cannot be done, with that as the file's key; 0: it can. */
 static int find_obstacle(const struct file_request *file, size_t i,
 			 const Etcd__RangeResponse *found)
 {
-	const Etcd__KeyValue *kv = found && found->n_kvs > 0 ? found->kvs[0] : NULL;
+	const Etcd__KeyValue *kv = found != NULL && found->n_kvs > 0 ? found->kvs[0] : NULL;
 	uint32_t version = file->steps[i].version;
 
 	switch (file->steps[i].kind) {
 	case STEP_MAKE:
-		return kv ? -EEXIST : 0;
+		return kv != NULL ? -EEXIST : 0;
 	case STEP_TAKE:
 		return 0;
 	case STEP_REPLACE:
 	case STEP_REMOVE:
-		if (!kv || (version == STORE_ANY_VERSION && kv->lease != file->lease))
+		if (kv == NULL || (version == STORE_ANY_VERSION && kv->lease != file->lease))
 			return -ENOENT;
 		return version != STORE_ANY_VERSION && kv->version != (int64_t)version + 1 ? -ESTALE
 											   : 0;
 	case STEP_CHECK:
-		return kv && kv->lease == file->lease ? 0 : -ENOENT;
+		return kv != NULL && kv->lease == file->lease ? 0 : -ENOENT;
 	}
 	return 0;
 }
@@ -357,51 +361,47 @@ static void conclude_alter(struct operation *operation, int error, const Etcd__T
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind alter = {STORE_ALTER,	"cannot change the file",
+					    say_alter,		conclude_alter,
+					    .is_outside = true, .finish = finish};
+
 int etcd_alter(struct store *base, struct store_change *change, const struct store_step *steps,
 	       size_t count)
 {
-	struct operation *operation =
-		create(base, STORE_ALTER, change, count > 0 ? steps[0].path : "");
+	struct operation *operation = create(base, &alter, change, count > 0 ? steps[0].path : "");
 	const struct store_etcd *store = store_etcd_from(base);
-	bool done = operation;
+	bool done = operation != NULL;
 
 	for (size_t i = 0; i < count && done; i++)
 		done = copy_step(operation->file, store->root, &steps[i]);
 	if (!done || !take_turns(operation)) {
-		if (operation)
-			etcd_operation_free(operation);
+		etcd_operation_free(operation);
 		return -ENOMEM;
 	}
-	operation->file->lease = store->lease_id;
-	operation->file->epoch = store->epoch;
-	operation->doing = "cannot change the file";
-	operation->send = send_alter;
-	operation->conclude = conclude_alter;
+	operation->file->lease = store->session.lease_id;
+	operation->file->epoch = store->epoch.number;
 	start(operation);
 	return 0;
 }
 
 /* read() */
 
-static int send_read(struct operation *operation)
+static int say_read(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
-
-	etcd_transaction_init(&transaction);
-	etcd_transaction_range(&transaction.then, &operation->file->keys[0], NULL);
-	return etcd_operation_call(operation, &transaction);
+	etcd_transaction_range(&transaction->then, &operation->file->keys[0], NULL);
+	return 0;
 }
 
 static struct store_claim claim_of(const Etcd__KeyValue *kv)
 {
-	const char *value = kv->value.len > 0 ? (const char *)kv->value.data : "";
 	bool is_new = false;
 	int64_t ms = 0;
-	size_t head = etcd_file_value_parse(value, kv->value.len, &ms, &is_new);
+	size_t bytes;
+	const char *text = etcd_message_file(kv, &bytes, &ms, &is_new);
 
 	return (struct store_claim){
-		.data = value + head,
-		.data_bytes = kv->value.len - head,
+		.data = text,
+		.data_bytes = bytes,
 		.since_ms = is_new ? ms : 0,
 		.session = (uint64_t)kv->lease,
 		.version = (uint32_t)kv->version - 1,
@@ -415,7 +415,7 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 	struct store_read *read = operation->tag;
 	struct store_claim claim;
 
-	if (!error && !found)
+	if (!error && found == NULL)
 		error = -EIO;
 	if (!error && found->n_kvs == 0)
 		error = -ENOENT;
@@ -426,43 +426,37 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind read_kind = {STORE_READ,	    "cannot read the file",
+						say_read,	    conclude_read,
+						.is_outside = true, .finish = finish};
+
 int etcd_read_file(struct store *base, struct store_read *read, const char *path)
 {
-	struct operation *operation = create(base, STORE_READ, read, path);
+	struct operation *operation = create(base, &read_kind, read, path);
 
-	if (!operation)
-		return -ENOMEM;
-	operation->file->count = 1;
-	if (!etcd_key_of_file(&operation->file->keys[0], operation->store->root, path) ||
+	if (operation == NULL ||
+	    !etcd_key_of_file(&operation->file->keys[0], operation->store->root, path) ||
 	    !take_reader_turn(operation)) {
 		etcd_operation_free(operation);
 		return -ENOMEM;
 	}
-	operation->doing = "cannot read the file";
-	operation->send = send_read;
-	operation->conclude = conclude_read;
 	start(operation);
 	return 0;
 }
 
 /* files() */
 
-static int send_files(struct operation *operation)
+static int say_files(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
+	struct etcd_key *end = &operation->said[0];
 	Etcd__RangeRequest *page;
-	struct etcd_key end;
-	int error;
 
-	if (!etcd_key_end(&end, &operation->queue))
+	if (!etcd_key_end(end, &operation->queue))
 		return -ENOMEM;
-	etcd_transaction_init(&transaction);
-	page = etcd_transaction_range(&transaction.then, &operation->next_page, &end);
+	page = etcd_transaction_range(&transaction->then, &operation->next_page, end);
 	page->keys_only = true;
 	page->limit = PAGE_KEYS;
-	error = etcd_operation_call(operation, &transaction);
-	free(end.bytes);
-	return error;
+	return 0;
 }
 
 /* Whether what follows the directory in the key can be the name of a file: no path has two slashes,
@@ -470,8 +464,8 @@ static int send_files(struct operation *operation)
 static bool is_file(const struct operation *operation, const char *rest, size_t bytes,
 		    int64_t lease)
 {
-	if (bytes == 0 || memchr(rest, '\0', bytes) || rest[0] == '/' || rest[bytes - 1] == '/' ||
-	    memmem(rest, bytes, "//", 2))
+	if (bytes == 0 || memchr(rest, '\0', bytes) != NULL || rest[0] == '/' ||
+	    rest[bytes - 1] == '/' || memmem(rest, bytes, "//", 2) != NULL)
 		return false;
 	if (*operation->path == '\0' && bytes >= strlen(private_names) &&
 	    memcmp(rest, private_names, strlen(private_names)) == 0)
@@ -501,7 +495,7 @@ static void conclude_files(struct operation *operation, int error, const Etcd__T
 	const struct names *names = operation->names;
 	struct store_files *files = operation->tag;
 
-	if (!error && !found)
+	if (!error && found == NULL)
 		error = -EIO;
 	if (!error && !add_files(operation, found))
 		error = -ENOMEM;
@@ -511,7 +505,7 @@ static void conclude_files(struct operation *operation, int error, const Etcd__T
 		/* It begins with the first key behind the last one of this page. */
 		error = etcd_names_turn_page(operation, last->data, last->len, '\0');
 		if (!error) {
-			etcd_operation_send_again(operation);
+			etcd_operation_send(operation);
 			return;
 		}
 	}
@@ -522,31 +516,27 @@ static void conclude_files(struct operation *operation, int error, const Etcd__T
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind files_kind = {STORE_FILES,	     "cannot list the files of",
+						 say_files,	     conclude_files,
+						 .is_outside = true, .finish = finish};
+
 int etcd_files(struct store *base, struct store_files *files, const char *directory)
 {
 	struct store_etcd *store = store_etcd_from(base);
 	struct operation *operation, *other;
 	size_t alterations = 0;
 
-	DL_FOREACH (store->others, other)
-		alterations += other->kind == STORE_ALTER;
-	operation = create(base, STORE_FILES, files, directory);
-	if (operation)
-		operation->names = calloc(1, sizeof(*operation->names));
-	if (!operation || !operation->names || !may_wait(operation, alterations) ||
-	    !etcd_key_of_queue(&operation->queue, store->root, directory) ||
-	    !etcd_key_of_queue(&operation->next_page, store->root, directory)) {
-		if (operation)
-			etcd_operation_free(operation);
+	DL_FOREACH (store->operations.others, other)
+		alterations += other->kind == &alter;
+	operation = create(base, &files_kind, files, directory);
+	if (operation == NULL || !etcd_names_begin(operation) ||
+	    !may_wait(operation, alterations) ||
+	    !etcd_key_of_queue(&operation->queue, store->root, directory)) {
+		etcd_operation_free(operation);
 		return -ENOMEM;
 	}
-	/* An empty key would be refused: the first one is a NUL. */
-	operation->next_page.count += operation->next_page.count == 0;
-	operation->doing = "cannot list the files of";
-	operation->send = send_files;
-	operation->conclude = conclude_files;
-	DL_FOREACH (store->others, other) {
-		if (other->kind == STORE_ALTER)
+	DL_FOREACH (store->operations.others, other) {
+		if (other->kind == &alter)
 			wait_for(operation, other);
 	}
 	start(operation);

@@ -11,37 +11,36 @@
  *
  * Loop thread only.
  */
+#include "stores/etcd/keeper.h"
+
 #include <sys/random.h>
 
-#include "stores/etcd/operation.h"
+#include "stores/etcd/state.h"
 
 bool etcd_keeper_send(struct store_etcd *store, int64_t lease)
 {
 	Etcd__LeaseKeepAliveRequest request = ETCD__LEASE_KEEP_ALIVE_REQUEST__INIT;
-	uint8_t message[32];
 
 	request.id = lease;
-	return store->keeper &&
-	       grpc_stream_send(store->keeper, message,
-				etcd__lease_keep_alive_request__pack(&request, message)) == 0;
+	return etcd_message_send(store->keeper.stream, &request.base) == 0;
 }
 
 void etcd_keeper_test(struct store_etcd *store)
 {
-	if (getrandom(&store->test_lease, sizeof(store->test_lease), 0) !=
-	    sizeof(store->test_lease))
-		store->test_lease = INT64_MAX;
-	store->test_lease &= INT64_MAX;
-	if (!etcd_keeper_send(store, store->test_lease))
-		store->test_lease = 0;
+	if (getrandom(&store->keeper.test_lease, sizeof(store->keeper.test_lease), 0) !=
+	    sizeof(store->keeper.test_lease))
+		store->keeper.test_lease = INT64_MAX;
+	store->keeper.test_lease &= INT64_MAX;
+	if (!etcd_keeper_send(store, store->keeper.test_lease))
+		store->keeper.test_lease = 0;
 }
 
 bool etcd_keeper_is_member(struct store_etcd *store, const Etcd__LeaseKeepAliveResponse *answer)
 {
-	if (store->test_lease == 0)
+	if (store->keeper.test_lease == 0)
 		return true;
-	if (answer->id != store->test_lease || answer->ttl != 0)
+	if (answer->id != store->keeper.test_lease || answer->ttl != 0)
 		return false;
-	store->test_lease = 0;
+	store->keeper.test_lease = 0;
 	return true;
 }

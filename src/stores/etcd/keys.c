@@ -27,27 +27,7 @@ enum { NUMBER_BYTES = 21 }; /* of 64 bits with its sign, and the final NUL */
 #define READ_TAG  "-read-"
 #define WRITE_TAG "-write-"
 
-/* Puts texts together. */
-#define join(ret, ...) join_texts(ret, (const char *const[]){__VA_ARGS__, NULL})
-
-static bool join_texts(struct etcd_key *ret, const char *const *texts)
-{
-	size_t count = 0;
-	char *at;
-
-	for (size_t i = 0; texts[i]; i++)
-		count += strlen(texts[i]);
-	*ret = (struct etcd_key){malloc(count + 1), count};
-	if (!ret->bytes)
-		return false;
-	at = ret->bytes;
-	*at = '\0';
-	for (size_t i = 0; texts[i]; i++)
-		at = stpcpy(at, texts[i]);
-	return true;
-}
-
-/* The same behind the root, what stands between, and the path in its plain form. */
+/* Puts texts together: the root, what stands between, the path in its plain form, and others. */
 #define join_below(ret, root, between, path, ...)                                                  \
 	join_below_texts(ret, root, between, path, (const char *const[]){__VA_ARGS__, NULL})
 
@@ -57,17 +37,20 @@ static bool join_below_texts(struct etcd_key *ret, const char *root, const char 
 	size_t room = strlen(root) + strlen(between) + strlen(path) + 1;
 	char *at;
 
-	for (size_t i = 0; texts[i]; i++)
+	for (size_t i = 0; texts[i] != NULL; i++)
 		room += strlen(texts[i]);
 	*ret = (struct etcd_key){.bytes = malloc(room)};
-	if (!ret->bytes)
+	if (ret->bytes == NULL)
 		return false;
 	at = file_path_put_plain(stpcpy(stpcpy(ret->bytes, root), between), path);
-	for (size_t i = 0; texts[i]; i++)
+	for (size_t i = 0; texts[i] != NULL; i++)
 		at = stpcpy(at, texts[i]);
 	ret->count = (size_t)(at - ret->bytes);
 	return true;
 }
+
+/* Of texts alone. */
+#define join(ret, ...) join_below(ret, "", "", "", __VA_ARGS__)
 
 static const char *between(const char *root)
 {
@@ -129,7 +112,7 @@ bool etcd_key_of_marked_slots(struct etcd_key *ret, const char *root, const char
 	return join_below(ret, root, between_held(root), path, "/", text);
 }
 
-uint16_t etcd_slot_parse(const char *rest, size_t bytes)
+uint16_t etcd_key_slot(const char *rest, size_t bytes)
 {
 	unsigned slot = 0;
 
@@ -260,7 +243,7 @@ bool etcd_key_end(struct etcd_key *ret, const struct etcd_key *key)
 	size_t count = key->count;
 
 	*ret = (struct etcd_key){malloc(count + 2), 0};
-	if (!ret->bytes)
+	if (ret->bytes == NULL)
 		return false;
 	memcpy(ret->bytes, key->bytes, count);
 	while (count > 0 && (unsigned char)ret->bytes[count - 1] == 0xff)
@@ -300,7 +283,7 @@ static char *format_other(const char *text, size_t bytes, const char *tag, int64
 	char *name = malloc(3 * bytes + strlen(tag) + NUMBER_BYTES);
 	char *at = name;
 
-	for (size_t i = 0; name && i < bytes; i++) {
+	for (size_t i = 0; name != NULL && i < bytes; i++) {
 		unsigned char c = (unsigned char)text[i];
 
 		if (c > ' ' && c < 0x7f && c != '%' && c != '/')
@@ -308,7 +291,7 @@ static char *format_other(const char *text, size_t bytes, const char *tag, int64
 		else
 			at = escape_put(at, c);
 	}
-	if (name)
+	if (name != NULL)
 		sprintf(at, "%s%010" PRId64, tag, revision);
 	return name;
 }
@@ -338,7 +321,7 @@ bool etcd_key_is_claim(const char *rest, size_t bytes)
 {
 	size_t folder = find_folder(rest, bytes).bytes;
 
-	return bytes > folder && !memchr(rest + folder, '/', bytes - folder);
+	return bytes > folder && memchr(rest + folder, '/', bytes - folder) == NULL;
 }
 
 /* How many bytes of a value are its first line, without its end. */
@@ -346,10 +329,10 @@ static size_t value_line(const char *value, size_t bytes)
 {
 	const char *end = bytes > 0 ? memchr(value, '\n', bytes) : NULL;
 
-	return end ? (size_t)(end - value) : bytes;
+	return end != NULL ? (size_t)(end - value) : bytes;
 }
 
-char *etcd_claim_value(const struct claim_name *claim)
+char *etcd_key_claim_value(const struct claim_name *claim)
 {
 	char line[CLAIM_NAME_PREFIX_BYTES], *value;
 
@@ -361,7 +344,7 @@ char *etcd_claim_value(const struct claim_name *claim)
 #define MADE	"made="
 #define CHANGED "changed="
 
-char *etcd_file_value_format(const char *text, int64_t now_ms, bool is_new)
+char *etcd_key_file_value(const char *text, int64_t now_ms, bool is_new)
 {
 	char *value;
 
@@ -370,7 +353,7 @@ char *etcd_file_value_format(const char *text, int64_t now_ms, bool is_new)
 		       : value;
 }
 
-size_t etcd_file_value_parse(const char *value, size_t bytes, int64_t *ret_ms, bool *ret_is_new)
+size_t etcd_key_file_parse(const char *value, size_t bytes, int64_t *ret_ms, bool *ret_is_new)
 {
 	size_t line = value_line(value, bytes), at;
 	bool is_new = begins_with(value, line, MADE);
@@ -395,7 +378,7 @@ static size_t count_digits(const char *text, size_t bytes, const char *digits)
 {
 	size_t count = 0;
 
-	while (count < bytes && text[count] && strchr(digits, text[count]))
+	while (count < bytes && text[count] && strchr(digits, text[count]) != NULL)
 		count++;
 	return count;
 }
@@ -435,7 +418,7 @@ bool etcd_key_is_of_lock(const char *rest, size_t bytes, int64_t lease)
 	if (etcd_key_is_data(rest, bytes))
 		bytes -= strlen(DATA);
 	slash = memrchr(rest, '/', bytes);
-	folder = slash ? (size_t)(slash - rest) + 1 : 0;
+	folder = slash != NULL ? (size_t)(slash - rest) + 1 : 0;
 	snprintf(mutex, sizeof(mutex), "%016" PRIx64, (uint64_t)lease);
 	stripped = mutex + strspn(mutex, "0");
 	if (lease != 0 && (is_text(rest + folder, bytes - folder, mutex) ||
@@ -458,8 +441,8 @@ static bool is_ours(const char *rest, size_t bytes, const char *value, size_t va
 	return bytes == strlen(slot) && memcmp(rest, slot, bytes) == 0;
 }
 
-char *etcd_claim_parse(const char *rest, size_t bytes, const char *value, size_t value_bytes,
-		       int64_t revision, struct claim_name *ret)
+char *etcd_key_claim_parse(const char *rest, size_t bytes, const char *value, size_t value_bytes,
+			   int64_t revision, struct claim_name *ret)
 {
 	struct folder folder = find_folder(rest, bytes);
 	bool is_new;
@@ -467,7 +450,7 @@ char *etcd_claim_parse(const char *rest, size_t bytes, const char *value, size_t
 	char *name;
 
 	if (revision <= 0 || !etcd_key_is_claim(rest, bytes) ||
-	    etcd_file_value_parse(value, value_bytes, &ms, &is_new) > 0)
+	    etcd_key_file_parse(value, value_bytes, &ms, &is_new) > 0)
 		return NULL;
 	rest += folder.bytes;
 	bytes -= folder.bytes;
@@ -475,7 +458,7 @@ char *etcd_claim_parse(const char *rest, size_t bytes, const char *value, size_t
 	    ret->mode == folder.mode) {
 		ret->order = revision;
 		name = malloc(CLAIM_NAME_BYTES);
-		if (name)
+		if (name != NULL)
 			claim_name_format_placed(name, ret);
 		return name;
 	}

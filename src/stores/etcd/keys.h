@@ -16,15 +16,15 @@
  *
  *     a/b                                  its value: a line with a time, and its text
  *
- * A claim has a lease; what has none is no claim. Claims are ordered by create revision. Mutex
+ * A claim has a lease; a key without one is no claim. Claims are ordered by create revision. Mutex
  * (clientv3/concurrency) waits for every key below "a/b/" that was created before its own, a writer
- * of RWMutex for every one that was changed last before its own, a reader for those below
- * "a/b/write". So the key of a claim is written once only: its data have another one, which comes
- * later and goes with it. A mutex does not count as a writer for RWMutex's readers; for dlockfs it
- * does.
+ * of RWMutex for every key that was changed last before its own, a reader for those below
+ * "a/b/write". So the key of a claim is written once only: its data have another key, which comes
+ * later and goes with the claim. A mutex does not count as a writer for RWMutex's readers; for
+ * dlockfs it does.
  *
- * A key that has no lease, or more slashes, is none of the lock's claims; so a lock below another
- * one is none, but Mutex and RWMutex on the upper one would wait for those below.
+ * A key that has no lease, or more slashes, is no claim of the lock. So a claim of a lock below is
+ * no claim of the upper lock, though Mutex and RWMutex on the upper lock would wait for it.
  *
  * The value of a claim of dlockfs is a line with its name without the number. Its data are placed
  * with it.
@@ -73,10 +73,10 @@ bool etcd_key_of_queue(struct etcd_key *ret, const char *root, const char *path)
 /* The key of a file (claim/file_path.h). */
 bool etcd_key_of_file(struct etcd_key *ret, const char *root, const char *path);
 
-/* What the keys of its claims' markers begin with. */
+/* What the keys of the markers of the lock's claims begin with. */
 bool etcd_key_of_markers(struct etcd_key *ret, const char *root, const char *path);
 
-/* The marker of a claim that has a slot. */
+/* The key of the marker of a claim that has a slot. */
 bool etcd_key_of_marker(struct etcd_key *ret, const char *root, const char *path,
 			const struct claim_name *name);
 
@@ -87,14 +87,14 @@ bool etcd_key_of_slots(struct etcd_key *ret, const char *root, const char *path,
 bool etcd_key_of_marked_slots(struct etcd_key *ret, const char *root, const char *path,
 			      uint64_t session);
 
-/* The slot in what follows that in a key; 0: there is none. */
-uint16_t etcd_slot_parse(const char *rest, size_t bytes);
+/* The slot in what follows etcd_key_of_slots() or etcd_key_of_marked_slots() in a key; 0: there is
+ * none. */
+uint16_t etcd_key_slot(const char *rest, size_t bytes);
 
-/* A session, by its lease. */
+/* The key of the session with that lease; the mark that the root is settled; and the offset of
+ * tokens. */
 bool etcd_key_of_session(struct etcd_key *ret, const char *root, int64_t lease);
-
 bool etcd_key_of_mark(struct etcd_key *ret, const char *root);
-
 bool etcd_key_of_tokens(struct etcd_key *ret, const char *root);
 
 /* The key of a claim that has a slot. */
@@ -103,11 +103,11 @@ bool etcd_key_of_new(struct etcd_key *ret, const char *root, const char *path,
 
 /* What a name tells. */
 struct etcd_named {
-	struct etcd_key key; /* bytes NULL: it is no name of a claim here, or out of memory */
+	struct etcd_key key; /* bytes NULL: no claim here has such a name, or out of memory */
 	int64_t order;
-	bool is_file; /* the key is that of a file, which has no name */
-	bool is_ours; /* it is a claim of dlockfs, and may have data: then its content */
-	struct claim_name parts;
+	bool is_file;		 /* the key is that of a file, which has no name */
+	bool is_ours;		 /* the claim is one of dlockfs, and may have data: */
+	struct claim_name parts; /* then the content of the name */
 };
 
 /* The claim that has this name in the queue of the lock. The key is to be freed. */
@@ -125,27 +125,27 @@ bool etcd_key_is_data(const char *rest, size_t bytes);
 /* Whether what follows the claim's key is that of its data. */
 bool etcd_key_is_data_alone(const char *rest, size_t bytes);
 
-/* Whether what follows etcd_key_of_queue() in a key makes it one of a claim of that lock. */
+/* Whether a key is that of a claim of the lock, by what follows etcd_key_of_queue() in the key. */
 bool etcd_key_is_claim(const char *rest, size_t bytes);
 
-/* Whether what follows the directory in a key with that lease makes it one of a lock, by the form
- * of keys above: of a Mutex the key ends in its lease, of an RWMutex in a time in nanoseconds. Else
- * it is a file of the directory. */
+/* Whether a key with that lease is one of a lock, and no file of the directory, by what follows the
+ * directory in the key and the form of keys above: the key of a Mutex ends in its lease, that of an
+ * RWMutex in a time in nanoseconds. */
 bool etcd_key_is_of_lock(const char *rest, size_t bytes, int64_t lease);
 
 /* Reads the key of a claim, and its value. Returns the claim's name, to be freed, and its content
- * in *ret; NULL: it is no claim of that lock, or out of memory (errno). */
-char *etcd_claim_parse(const char *rest, size_t bytes, const char *value, size_t value_bytes,
-		       int64_t revision, struct claim_name *ret);
+ * in *ret; NULL: the key is no claim of that lock, or out of memory (errno). */
+char *etcd_key_claim_parse(const char *rest, size_t bytes, const char *value, size_t value_bytes,
+			   int64_t revision, struct claim_name *ret);
 
 /* The value of a claim of ours: to be freed; NULL: out of memory. */
-char *etcd_claim_value(const struct claim_name *claim);
+char *etcd_key_claim_value(const struct claim_name *claim);
 
 /* The value of a file that is made, or whose text is replaced, then: in milliseconds since 1970, by
  * the clock of the host that does it. To be freed; NULL: out of memory. */
-char *etcd_file_value_format(const char *text, int64_t now_ms, bool is_new);
+char *etcd_key_file_value(const char *text, int64_t now_ms, bool is_new);
 
 /* Returns where the text begins; 0: the value is not in that form, and all of it is the text. */
-size_t etcd_file_value_parse(const char *value, size_t bytes, int64_t *ret_ms, bool *ret_is_new);
+size_t etcd_key_file_parse(const char *value, size_t bytes, int64_t *ret_ms, bool *ret_is_new);
 
 #endif

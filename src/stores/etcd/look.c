@@ -8,7 +8,11 @@
 #include <string.h>
 
 #include "claim/marker.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/names.h"
+#include "stores/etcd/queue.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
 /* How many keys are read at a time above all locks, where only the names count. */
@@ -16,35 +20,31 @@ enum { PAGE_KEYS = 1000 };
 
 #define RESERVED ".dlockfs"
 
-static struct operation *create(struct store *base, enum store_operation kind, void *tag,
+enum { DATA, END }; /* the keys that are said */
+
+/* About a claim: NULL out of memory. */
+static struct operation *create(struct store *base, const struct operation_kind *kind, void *tag,
 				const char *path, const char *name)
 {
 	struct store_etcd *store = store_etcd_from(base);
 	struct operation *operation = etcd_operation_create(store, kind, tag, path, name);
 
-	if (!operation)
+	if (operation == NULL)
 		return NULL;
-	operation->doing = "cannot look at";
 	errno = 0;
-	if (name)
-		operation->claim = etcd_key_of_claim(store->root, path, name);
-	if (!name || operation->claim.key.bytes || errno != ENOMEM)
+	operation->claim = etcd_key_of_claim(store->root, path, name);
+	if (operation->claim.key.bytes != NULL || errno != ENOMEM)
 		return operation;
 	etcd_operation_free(operation);
 	return NULL;
 }
 
-/* No claim has such a name. */
-static int send_nothing(struct operation *operation)
+/* Up to where the keys of the claim are. Returns 0; -ENOENT: no claim has such a name; -ENOMEM. */
+static int make_end(struct operation *operation)
 {
-	return -ENOENT;
-}
-
-static void start_about_claim(struct operation *operation)
-{
-	if (!operation->claim.key.bytes)
-		operation->send = send_nothing;
-	etcd_operation_start(operation, false);
+	if (operation->claim.key.bytes == NULL)
+		return -ENOENT;
+	return etcd_key_end_of_claim(&operation->said[END], &operation->claim.key) ? 0 : -ENOMEM;
 }
 
 /* look() */
@@ -52,7 +52,7 @@ static void start_about_claim(struct operation *operation)
 /* Whether the key that goes on so is one of a lock below, and not of a claim of this one. */
 static bool is_below(const struct operation *operation, const char *rest, size_t bytes)
 {
-	if (!memchr(rest, '/', bytes))
+	if (memchr(rest, '/', bytes) == NULL)
 		return false;
 	if (*operation->path == '\0')
 		return bytes < strlen(RESERVED) || memcmp(rest, RESERVED, strlen(RESERVED)) != 0;
@@ -77,28 +77,21 @@ static bool add_names(const struct operation *operation, const Etcd__RangeRespon
 	return true;
 }
 
-static int send_look(struct operation *operation)
+static int say_look(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
-	struct etcd_key ends[2] = {0};
-	int error = -ENOMEM;
+	Etcd__RangeRequest *page;
 
-	etcd_transaction_init(&transaction);
-	if (etcd_queue_keys(operation, ends)) {
-		if (*operation->path == '\0') {
-			Etcd__RangeRequest *page = etcd_transaction_range(
-				&transaction.then, &operation->next_page, &ends[0]);
-
-			page->keys_only = true;
-			page->limit = PAGE_KEYS;
-		} else {
-			etcd_queue_range(&transaction.then, operation, ends);
-		}
-		error = etcd_operation_call(operation, &transaction);
+	if (!etcd_queue_keys(operation, operation->said))
+		return -ENOMEM;
+	if (*operation->path != '\0') {
+		etcd_queue_range(&transaction->then, operation, operation->said);
+		return 0;
 	}
-	free(ends[0].bytes);
-	free(ends[1].bytes);
-	return error;
+	page = etcd_transaction_range(&transaction->then, &operation->next_page,
+				      &operation->said[0]);
+	page->keys_only = true;
+	page->limit = PAGE_KEYS;
+	return 0;
 }
 
 /* The next page begins behind all keys below the last name. Returns 0, -ENOMEM or -EIO. */
@@ -111,9 +104,9 @@ static int turn_page(struct operation *operation, const Etcd__RangeResponse *fou
 	if (!etcd_message_rest(last, &operation->queue, &rest, &bytes))
 		return -EIO;
 	slash = memchr(rest, '/', bytes);
-	bytes = operation->queue.count + (slash ? (size_t)(slash - rest) : bytes);
+	bytes = operation->queue.count + (slash != NULL ? (size_t)(slash - rest) : bytes);
 	/* The character behind '/'; or the next key. */
-	return etcd_names_turn_page(operation, last->key.data, bytes, slash ? '0' : '\0');
+	return etcd_names_turn_page(operation, last->key.data, bytes, slash != NULL ? '0' : '\0');
 }
 
 static void conclude_look(struct operation *operation, int error, const Etcd__TxnResponse *answer)
@@ -124,14 +117,14 @@ static void conclude_look(struct operation *operation, int error, const Etcd__Tx
 	struct queue queue = {0};
 	bool is_above_all = *operation->path == '\0';
 
-	if (!error && !found)
+	if (!error && found == NULL)
 		error = -EIO;
 	if (!error && !add_names(operation, found, names))
 		error = -ENOMEM;
 	if (!error && is_above_all && found->more && found->n_kvs > 0) {
 		error = turn_page(operation, found);
 		if (!error) {
-			etcd_operation_send_again(operation);
+			etcd_operation_send(operation);
 			return;
 		}
 	}
@@ -149,42 +142,33 @@ static void conclude_look(struct operation *operation, int error, const Etcd__Tx
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind look_kind = {STORE_LOOK,	    "cannot look at",
+						say_look,	    conclude_look,
+						.is_outside = true, .finish = etcd_names_free};
+
 int etcd_look(struct store *base, struct store_look *look, const char *path)
 {
-	struct operation *operation = create(base, STORE_LOOK, look, path, NULL);
+	struct operation *operation =
+		etcd_operation_create(store_etcd_from(base), &look_kind, look, path, NULL);
 
-	if (!operation)
-		return -ENOMEM;
-	operation->finish = etcd_names_free;
-	operation->names = calloc(1, sizeof(*operation->names));
-	if (!operation->names ||
-	    !etcd_key_of_queue(&operation->next_page, operation->store->root, path)) {
+	if (operation == NULL || !etcd_names_begin(operation)) {
 		etcd_operation_free(operation);
 		return -ENOMEM;
 	}
-	/* An empty key would be refused: the first one is a NUL. */
-	operation->next_page.count += operation->next_page.count == 0;
-	operation->send = send_look;
-	operation->conclude = conclude_look;
 	etcd_operation_start(operation, false);
 	return 0;
 }
 
 /* read() */
 
-static int send_read(struct operation *operation)
+static int say_read(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
-	struct etcd_key end = {0};
-	int error = -ENOMEM;
+	bool has_more = operation->claim.is_ours || operation->marked;
+	int error = make_end(operation);
 
-	etcd_transaction_init(&transaction);
-	if (etcd_key_end_of_claim(&end, &operation->claim.key)) {
-		etcd_transaction_range(&transaction.then, &operation->claim.key,
-				       operation->claim.is_ours || operation->marked ? &end : NULL);
-		error = etcd_operation_call(operation, &transaction);
-	}
-	free(end.bytes);
+	if (!error)
+		etcd_transaction_range(&transaction->then, &operation->claim.key,
+				       has_more ? &operation->said[END] : NULL);
 	return error;
 }
 
@@ -202,8 +186,9 @@ static const Etcd__KeyValue *find_claim(const struct operation *operation,
 	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
 	const struct etcd_named *claim = &operation->claim;
 
-	*ret_data = found ? etcd_message_data(found, &claim->key) : NULL;
-	if (!found || found->n_kvs == 0 || !etcd_message_is_key(found->kvs[0], &claim->key) ||
+	*ret_data = found != NULL ? etcd_message_data(found, &claim->key) : NULL;
+	if (found == NULL || found->n_kvs == 0 ||
+	    !etcd_message_is_key(found->kvs[0], &claim->key) ||
 	    (!operation->marked && found->kvs[0]->create_revision != claim->order) ||
 	    (operation->marked && !is_value(found->kvs[0], operation->name)))
 		return NULL;
@@ -218,17 +203,17 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 
 	if (!error)
 		found = find_claim(operation, answer, &data);
-	if (!error && !found)
+	if (!error && found == NULL)
 		error = -ENOENT;
 	if (!error) {
-		const ProtobufCBinaryData *value = data ? &data->value : &found->value;
-		size_t bytes = data || !operation->claim.is_ours ? value->len : 0;
+		const ProtobufCBinaryData *value = data != NULL ? &data->value : &found->value;
+		size_t bytes = data != NULL || !operation->claim.is_ours ? value->len : 0;
 
 		claim = (struct store_claim){
 			.data = bytes > 0 ? (const void *)value->data : "",
 			.data_bytes = bytes,
 			.session = (uint64_t)found->lease,
-			.version = data ? (uint32_t)data->version : 0,
+			.version = data != NULL ? (uint32_t)data->version : 0,
 		};
 	}
 	read->done(read, error, error ? NULL : &claim);
@@ -245,50 +230,45 @@ static bool look_for_marker(struct operation *operation, const char *claim)
 	operation->claim = (struct etcd_named){0};
 	free(operation->name);
 	operation->name = strdup(claim);
-	return operation->name && etcd_key_of_marker(&operation->claim.key, operation->store->root,
-						     operation->path, &parts);
+	return operation->name != NULL &&
+	       etcd_key_of_marker(&operation->claim.key, operation->store->root, operation->path,
+				  &parts);
 }
+
+static const struct operation_kind read_kind = {STORE_READ, "cannot look at", say_read,
+						conclude_read, .is_outside = true};
 
 int etcd_read(struct store *base, struct store_read *read, const char *path, const char *name)
 {
 	struct operation *operation;
 	char marked[CLAIM_NAME_BYTES];
 
-	if (!name)
+	if (name == NULL)
 		return etcd_read_file(base, read, path);
-	operation = create(base, STORE_READ, read, path, name);
-	if (!operation)
-		return -ENOMEM;
-	if (claim_marker_parse(name, marked) && !look_for_marker(operation, marked)) {
+	operation = create(base, &read_kind, read, path, name);
+	if (operation == NULL ||
+	    (claim_marker_parse(name, marked) && !look_for_marker(operation, marked))) {
 		etcd_operation_free(operation);
 		return -ENOMEM;
 	}
-	operation->send = send_read;
-	operation->conclude = conclude_read;
-	start_about_claim(operation);
+	etcd_operation_start(operation, false);
 	return 0;
 }
 
 /* write(): the data go with the claim, so they get its lease, which is read first. */
 
-static int send_write(struct operation *operation)
+static int say_write(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
-	struct etcd_key data = {0}, end = {0};
-	int error = -ENOMEM;
+	struct etcd_key *said = operation->said;
+	int error = make_end(operation);
 
-	etcd_transaction_init(&transaction);
-	if (etcd_key_of_data(&data, &operation->claim.key) &&
-	    etcd_key_end_of_claim(&end, &operation->claim.key)) {
-		if (operation->lease == 0)
-			etcd_transaction_range(&transaction.then, &operation->claim.key, &end);
-		else
-			etcd_change(&transaction, &operation->claim, &data, &end, operation->text,
-				    operation->version, operation->lease);
-		error = etcd_operation_call(operation, &transaction);
-	}
-	free(data.bytes);
-	free(end.bytes);
+	if (!error && operation->lease == 0)
+		etcd_transaction_range(&transaction->then, &operation->claim.key, &said[END]);
+	else if (!error && !etcd_key_of_data(&said[DATA], &operation->claim.key))
+		error = -ENOMEM;
+	else if (!error)
+		etcd_transaction_change(transaction, &operation->claim, &said[DATA], &said[END],
+					operation->text, operation->version, operation->lease);
 	return error;
 }
 
@@ -299,13 +279,13 @@ static void conclude_write(struct operation *operation, int error, const Etcd__T
 
 	if (!error && (operation->lease == 0 || !answer->succeeded)) {
 		found = find_claim(operation, answer, &data);
-		error = !found ? -ENOENT : operation->lease != 0 ? -ESTALE : 0;
+		error = found == NULL ? -ENOENT : operation->lease != 0 ? -ESTALE : 0;
 	}
 	if (!error && operation->lease == 0 && found->lease == 0)
 		error = -EACCES; /* it is no claim */
 	if (!error && operation->lease == 0) {
 		operation->lease = found->lease;
-		etcd_operation_send_again(operation);
+		etcd_operation_send(operation);
 		return;
 	}
 	change->done(change, error);
@@ -323,44 +303,43 @@ static void conclude_refused(struct operation *operation, int error,
 	etcd_operation_end(operation, error ? error : -EACCES);
 }
 
+static const struct operation_kind write_kind = {STORE_WRITE, "cannot change a claim of", say_write,
+						 conclude_write, .is_outside = true};
+
+static const struct operation_kind refused_write = {STORE_WRITE, "cannot change a claim of",
+						    say_read, conclude_refused, .is_outside = true};
+
 int etcd_write(struct store *base, struct store_change *change, const char *path, const char *name,
 	       const char *text, uint32_t version)
 {
-	struct operation *operation = create(base, STORE_WRITE, change, path, name);
+	struct operation *operation = create(base, &write_kind, change, path, name);
 
-	if (operation)
+	if (operation != NULL)
 		operation->text = strdup(text);
-	if (!operation || !operation->text) {
-		if (operation)
-			etcd_operation_free(operation);
+	if (operation == NULL || operation->text == NULL) {
+		etcd_operation_free(operation);
 		return -ENOMEM;
 	}
 	operation->version = version;
-	operation->doing = "cannot change a claim of";
-	operation->send = operation->claim.is_ours ? send_write : send_read;
-	operation->conclude = operation->claim.is_ours ? conclude_write : conclude_refused;
-	start_about_claim(operation);
+	if (!operation->claim.is_ours)
+		operation->kind = &refused_write;
+	etcd_operation_start(operation, false);
 	return 0;
 }
 
 /* remove() */
 
-static int send_remove(struct operation *operation)
+static int say_remove(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
-	struct etcd_key end = {0};
-	int error = -ENOMEM;
+	const struct etcd_named *claim = &operation->claim;
+	int error = make_end(operation);
 
-	etcd_transaction_init(&transaction);
-	if (etcd_key_end_of_claim(&end, &operation->claim.key)) {
-		etcd_transaction_require_created(&transaction, &operation->claim.key,
-						 operation->claim.order);
-		etcd_transaction_delete(&transaction.then, &operation->claim.key,
-					operation->claim.is_ours ? &end : NULL);
-		error = etcd_operation_call(operation, &transaction);
-	}
-	free(end.bytes);
-	return error;
+	if (error)
+		return error;
+	etcd_transaction_require_created(transaction, &claim->key, claim->order);
+	etcd_transaction_delete(&transaction->then, &claim->key,
+				claim->is_ours ? &operation->said[END] : NULL);
+	return 0;
 }
 
 static void conclude_remove(struct operation *operation, int error, const Etcd__TxnResponse *answer)
@@ -373,6 +352,9 @@ static void conclude_remove(struct operation *operation, int error, const Etcd__
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind remove_kind = {STORE_REMOVE, "cannot take away a claim of",
+						  say_remove, conclude_remove, .is_outside = true};
+
 int etcd_remove(struct store *base, struct store_change *change, const char *path, const char *name,
 		uint64_t session)
 {
@@ -380,12 +362,9 @@ int etcd_remove(struct store *base, struct store_change *change, const char *pat
 
 	if (session == (uint64_t)base->ops->session(base))
 		return -EPERM;
-	operation = create(base, STORE_REMOVE, change, path, name);
-	if (!operation)
+	operation = create(base, &remove_kind, change, path, name);
+	if (operation == NULL)
 		return -ENOMEM;
-	operation->doing = "cannot take away a claim of";
-	operation->send = send_remove;
-	operation->conclude = conclude_remove;
-	start_about_claim(operation);
+	etcd_operation_start(operation, false);
 	return 0;
 }

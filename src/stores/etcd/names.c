@@ -2,11 +2,14 @@
  *
  * Lists of names that keys have, in the order of keys. Pure; any thread.
  */
+#include "stores/etcd/names.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "stores/etcd/operation.h"
+#include "stores/etcd/state.h"
 
 /* More are not asked for. */
 enum { NAMES_MAX = 1000000 };
@@ -23,13 +26,24 @@ bool etcd_names_add(struct names *names, const char *name, size_t bytes)
 		size_t room = names->room ? 2 * names->room : 16;
 		char **list = realloc(names->list, room * sizeof(*list));
 
-		if (!list)
+		if (list == NULL)
 			return false;
 		names->list = list;
 		names->room = room;
 	}
 	names->list[names->count] = strndup(name, bytes);
-	return names->list[names->count] && ++names->count;
+	return names->list[names->count] != NULL && ++names->count;
+}
+
+bool etcd_names_begin(struct operation *operation)
+{
+	operation->names = calloc(1, sizeof(*operation->names));
+	if (operation->names == NULL ||
+	    !etcd_key_of_queue(&operation->next_page, operation->store->root, operation->path))
+		return false;
+	/* An empty key would be refused: the first one is a NUL. */
+	operation->next_page.count += operation->next_page.count == 0;
+	return true;
 }
 
 /* Keys come in their order, byte by byte. */
@@ -45,7 +59,7 @@ int etcd_names_turn_page(struct operation *operation, const uint8_t *key, size_t
 {
 	char *page = malloc(bytes + 2);
 
-	if (!page)
+	if (page == NULL)
 		return -ENOMEM;
 	if (bytes > 0)
 		memcpy(page, key, bytes);
@@ -65,9 +79,9 @@ void etcd_names_free(struct operation *operation)
 {
 	struct names *names = operation->names;
 
-	for (size_t i = 0; names && i < names->count; i++)
+	for (size_t i = 0; names != NULL && i < names->count; i++)
 		free(names->list[i]);
-	if (names)
+	if (names != NULL)
 		free(names->list);
 	free(names);
 }

@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stores/etcd/operation.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/queue.h"
+#include "stores/etcd/slots.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
 enum {
@@ -66,7 +70,7 @@ static void ask_for_queue(struct transaction_branch *then, const struct operatio
 static bool make_value(struct operation *operation)
 {
 	free(operation->value);
-	operation->value = etcd_claim_value(&operation->parts);
+	operation->value = etcd_key_claim_value(&operation->parts);
 	return operation->value != NULL;
 }
 
@@ -87,8 +91,9 @@ static int say_place(struct operation *operation, struct transaction *transactio
 	etcd_transaction_require_created(transaction, &operation->claim.key, 0);
 	etcd_transaction_require_created(transaction, &keys[MARKER], 0);
 	etcd_transaction_put(&transaction->then, &operation->claim.key, operation->value,
-			     store->lease_id);
-	etcd_transaction_put(&transaction->then, &keys[DATA], operation->text, store->lease_id);
+			     store->session.lease_id);
+	etcd_transaction_put(&transaction->then, &keys[DATA], operation->text,
+			     store->session.lease_id);
 	ask_for_queue(&transaction->then, operation);
 	if (operation->alone) {
 		etcd_transaction_range(&transaction->otherwise, &keys[SLOTS], &keys[END_OF_SLOTS])
@@ -106,13 +111,14 @@ static void note_slots(struct operation *operation, const Etcd__TxnResponse *ans
 	for (size_t i = 1; i <= 2; i++) {
 		const Etcd__RangeResponse *found = etcd_transaction_found(answer, i);
 
-		for (size_t j = 0; found && j < found->n_kvs; j++) {
+		for (size_t j = 0; found != NULL && j < found->n_kvs; j++) {
 			const ProtobufCBinaryData *key = &found->kvs[j]->key;
 			const uint8_t *dot =
 				key->len > 0 ? memrchr(key->data, '.', key->len) : NULL;
-			size_t before = dot ? (size_t)(dot + 1 - key->data) : 0;
-			uint16_t slot =
-				dot ? etcd_slot_parse((const char *)dot + 1, key->len - before) : 0;
+			size_t before = dot != NULL ? (size_t)(dot + 1 - key->data) : 0;
+			uint16_t slot = dot != NULL ? etcd_key_slot((const char *)dot + 1,
+								    key->len - before)
+						    : 0;
 
 			if (slot > 0)
 				etcd_slot_note(operation->store, operation->path, slot);
@@ -126,12 +132,12 @@ static int64_t created_before(const Etcd__RangeResponse *found, int64_t revision
 {
 	int64_t before = 0;
 
-	for (size_t i = 0; found && i < found->n_kvs; i++) {
+	for (size_t i = 0; found != NULL && i < found->n_kvs; i++) {
 		if (found->kvs[i]->create_revision < revision &&
 		    found->kvs[i]->create_revision > before)
 			before = found->kvs[i]->create_revision;
 	}
-	return found ? before : INT64_MAX;
+	return found != NULL ? before : INT64_MAX;
 }
 
 static void fail_place(struct operation *operation, int error)
@@ -147,22 +153,16 @@ static void fail_place(struct operation *operation, int error)
 /* A claim whose place is refused may stand nevertheless: a server that finds no space left when it
  * has carried a transaction out answers that (quotaApplierV3.Txn of etcd 3.4 to 3.7), and an answer
  * may be too long. It is decided by then, so what has this value now is taken away. */
-static int send_undo(struct operation *operation)
+static int say_undo(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
-	struct etcd_key data = {0};
-	int error = -ENOMEM;
+	struct etcd_key *data = &operation->said[DATA];
 
-	etcd_transaction_init(&transaction);
-	if (etcd_key_of_data(&data, &operation->claim.key)) {
-		etcd_transaction_require_value(&transaction, &operation->claim.key,
-					       operation->value);
-		etcd_transaction_delete(&transaction.then, &data, NULL);
-		etcd_transaction_delete(&transaction.then, &operation->claim.key, NULL);
-		error = etcd_operation_call(operation, &transaction);
-	}
-	free(data.bytes);
-	return error;
+	if (!etcd_key_of_data(data, &operation->claim.key))
+		return -ENOMEM;
+	etcd_transaction_require_value(transaction, &operation->claim.key, operation->value);
+	etcd_transaction_delete(&transaction->then, data, NULL);
+	etcd_transaction_delete(&transaction->then, &operation->claim.key, NULL);
+	return 0;
 }
 
 static void conclude_undo(struct operation *operation, int error, const Etcd__TxnResponse *answer)
@@ -170,12 +170,8 @@ static void conclude_undo(struct operation *operation, int error, const Etcd__Tx
 	fail_place(operation, error ? error : -EIO);
 }
 
-static void undo_place(struct operation *operation)
-{
-	operation->send = send_undo;
-	operation->conclude = conclude_undo;
-	etcd_operation_send_again(operation);
-}
+static const struct operation_kind undo = {STORE_PLACE, "cannot place a claim of", say_undo,
+					   conclude_undo, .batch = BATCH_NONE};
 
 static void conclude_place(struct operation *operation, int error, const Etcd__TxnResponse *answer)
 {
@@ -189,32 +185,34 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 		error = -ECONNRESET;
 		if (!etcd_transaction_was_late(store, answer) && operation->retries++ < RETRIES) {
 			note_slots(operation, answer);
-			etcd_operation_send_again(operation);
+			etcd_operation_send(operation);
 			return;
 		}
 	}
 	if (error) {
-		if (error == -EIO)
-			undo_place(operation);
-		else
+		if (error != -EIO) {
 			fail_place(operation, error);
+			return;
+		}
+		operation->kind = &undo;
+		etcd_operation_send(operation);
 		return;
 	}
 	revision = answer->header->revision;
 	operation->parts.order = revision;
 	claim_name_format_placed(name, &operation->parts);
 	found = etcd_transaction_found(answer, operation->step + 2);
-	if (operation->list && found &&
+	if (operation->list && found != NULL &&
 	    etcd_queue_parse(operation, found, etcd_transaction_found(answer, operation->step + 3),
 			     &queue) < 0)
 		queue.entries = NULL;
-	if (queue.entries)
+	if (queue.entries != NULL)
 		etcd_watches_note_listed(store, operation->path, found, &operation->queue);
 	after = created_before(found, revision);
 	marked = etcd_queue_latest_marked(operation,
 					  etcd_transaction_found(answer, operation->step + 3));
 	/* Watches that end by one revision tell of that in any order. */
-	if (queue.entries && operation->attention)
+	if (queue.entries != NULL && operation->attention != NULL)
 		store->events->on_changed(store->context, operation->attention);
 	store->events->on_placed(store->context, operation->tag, 0, name, revision,
 				 marked > after ? marked : after, queue.entries, queue.count);
@@ -222,29 +220,27 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 	etcd_operation_end(operation, 0);
 }
 
+static const struct operation_kind place = {STORE_PLACE, "cannot place a claim of", say_place,
+					    conclude_place, .batch = BATCH_PLACES};
+
 void etcd_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
 		const char *text, bool list, void *attention)
 {
 	struct store_etcd *store = store_etcd_from(base);
-	struct operation *operation = etcd_operation_create(store, STORE_PLACE, tag, path, NULL);
+	struct operation *operation = etcd_operation_create(store, &place, tag, path, NULL);
 
-	if (operation) {
-		operation->parts = *name;
-		operation->parts.slot = 0;
-		operation->text = strdup(text);
-	}
-	if (!operation || !operation->text) {
-		if (operation)
-			etcd_operation_free(operation);
-		etcd_store_starve(store);
+	if (operation == NULL)
+		return;
+	operation->text = strdup(text);
+	if (operation->text == NULL) {
+		etcd_operation_free(operation);
+		etcd_starve(store);
 		return;
 	}
-	store->claims_session = name->id.session;
+	operation->parts = *name;
+	operation->parts.slot = 0;
+	store->operations.claims_session = name->id.session;
 	operation->list = list;
 	operation->attention = attention;
-	operation->doing = "cannot place a claim of";
-	operation->say = say_place;
-	operation->send = etcd_batches_add;
-	operation->conclude = conclude_place;
 	etcd_operation_start(operation, true);
 }

@@ -9,20 +9,25 @@
  *
  * Loop thread only.
  */
+#include "stores/etcd/queue.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "claim/marker.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/lane.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
 bool etcd_queue_keys(struct operation *operation, struct etcd_key ends[2])
 {
 	const char *root = operation->store->root;
 
-	if (!operation->queue.bytes &&
+	if (operation->queue.bytes == NULL &&
 	    (!etcd_key_of_queue(&operation->queue, root, operation->path) ||
 	     !etcd_key_of_markers(&operation->markers, root, operation->path)))
 		return false;
@@ -61,14 +66,14 @@ static int add_claims(const struct operation *operation, const Etcd__RangeRespon
 		    etcd_key_is_data(rest, bytes))
 			continue;
 		errno = 0;
-		name = etcd_claim_parse(rest, bytes, (const char *)kv->value.data, kv->value.len,
-					kv->create_revision, &entry->claim);
-		if (!name && errno == ENOMEM)
+		name = etcd_key_claim_parse(rest, bytes, (const char *)kv->value.data,
+					    kv->value.len, kv->create_revision, &entry->claim);
+		if (name == NULL && errno == ENOMEM)
 			return -ENOMEM;
-		if (!name)
+		if (name == NULL)
 			continue;
 		entry->name = name;
-		if (etcd_queue_has_gone(operation->store, operation->path, name))
+		if (etcd_lane_has_gone(operation->store, operation->path, name))
 			free(name);
 		else
 			queue->count++;
@@ -81,13 +86,13 @@ static bool is_ours(const struct operation *operation, const char *name)
 	struct etcd_named named = etcd_key_of_claim(operation->store->root, operation->path, name);
 
 	free(named.key.bytes);
-	return named.key.bytes && named.is_ours;
+	return named.key.bytes != NULL && named.is_ours;
 }
 
 /* Whether it is among the first `count`, which are sorted. */
 static bool has_claim(const struct queue *queue, size_t count, const struct store_entry *entry)
 {
-	return bsearch(entry, queue->entries, count, sizeof(*entry), compare_entries);
+	return bsearch(entry, queue->entries, count, sizeof(*entry), compare_entries) != NULL;
 }
 
 /* Whether the key is a marker: not its text, nor of a lock below; nor what somebody else has put
@@ -98,7 +103,7 @@ static bool is_marker(const struct operation *operation, const Etcd__KeyValue *k
 	size_t bytes;
 
 	return kv->value.len > 0 && etcd_message_rest(kv, &operation->markers, &rest, &bytes) &&
-	       !memchr(rest, '/', bytes);
+	       memchr(rest, '/', bytes) == NULL;
 }
 
 int64_t etcd_queue_latest_marked(const struct operation *operation,
@@ -108,7 +113,7 @@ int64_t etcd_queue_latest_marked(const struct operation *operation,
 	struct claim_name claim;
 	int64_t latest = 0;
 
-	for (size_t i = 0; markers && i < markers->n_kvs; i++) {
+	for (size_t i = 0; markers != NULL && i < markers->n_kvs; i++) {
 		const Etcd__KeyValue *kv = markers->kvs[i];
 
 		if (!is_marker(operation, kv) || kv->value.len >= sizeof(name))
@@ -128,7 +133,7 @@ static int add_orphans(const struct operation *operation, const Etcd__RangeRespo
 	size_t claims = queue->count;
 
 	qsort(queue->entries, claims, sizeof(*queue->entries), compare_entries);
-	for (size_t i = 0; markers && i < markers->n_kvs; i++) {
+	for (size_t i = 0; markers != NULL && i < markers->n_kvs; i++) {
 		const Etcd__KeyValue *kv = markers->kvs[i];
 		struct store_entry *entry = &queue->entries[queue->count];
 		char *name;
@@ -136,12 +141,12 @@ static int add_orphans(const struct operation *operation, const Etcd__RangeRespo
 		if (!is_marker(operation, kv))
 			continue;
 		name = strndup((const char *)kv->value.data, kv->value.len);
-		if (!name)
+		if (name == NULL)
 			return -ENOMEM;
 		*entry = (struct store_entry){.name = name, .orphan = true};
-		if (!strchr(name, '/') && claim_name_parse(name, &entry->claim) &&
+		if (strchr(name, '/') == NULL && claim_name_parse(name, &entry->claim) &&
 		    is_ours(operation, name) && !has_claim(queue, claims, entry) &&
-		    !etcd_queue_has_gone(operation->store, operation->path, name))
+		    !etcd_lane_has_gone(operation->store, operation->path, name))
 			queue->count++;
 		else
 			free(name);
@@ -152,10 +157,10 @@ static int add_orphans(const struct operation *operation, const Etcd__RangeRespo
 int etcd_queue_parse(const struct operation *operation, const Etcd__RangeResponse *claims,
 		     const Etcd__RangeResponse *markers, struct queue *ret)
 {
-	size_t most = claims->n_kvs + (markers ? markers->n_kvs : 0);
+	size_t most = claims->n_kvs + (markers != NULL ? markers->n_kvs : 0);
 
 	*ret = (struct queue){.entries = calloc(most + 1, sizeof(*ret->entries))};
-	if (!ret->entries || add_claims(operation, claims, ret) < 0 ||
+	if (ret->entries == NULL || add_claims(operation, claims, ret) < 0 ||
 	    add_orphans(operation, markers, ret) < 0) {
 		etcd_queue_free(ret);
 		return -ENOMEM;
@@ -166,7 +171,7 @@ int etcd_queue_parse(const struct operation *operation, const Etcd__RangeRespons
 
 void etcd_queue_free(struct queue *queue)
 {
-	for (size_t i = 0; queue->entries && i < queue->count; i++)
+	for (size_t i = 0; queue->entries != NULL && i < queue->count; i++)
 		free((char *)queue->entries[i].name);
 	free(queue->entries);
 	*queue = (struct queue){0};
@@ -174,20 +179,12 @@ void etcd_queue_free(struct queue *queue)
 
 /* list() */
 
-static int send_list(struct operation *operation)
+static int say_list(struct operation *operation, struct transaction *transaction)
 {
-	struct transaction transaction;
-	struct etcd_key ends[2] = {0};
-	int error = -ENOMEM;
-
-	etcd_transaction_init(&transaction);
-	if (etcd_queue_keys(operation, ends)) {
-		etcd_queue_range(&transaction.then, operation, ends);
-		error = etcd_operation_call(operation, &transaction);
-	}
-	free(ends[0].bytes);
-	free(ends[1].bytes);
-	return error;
+	if (!etcd_queue_keys(operation, operation->said))
+		return -ENOMEM;
+	etcd_queue_range(&transaction->then, operation, operation->said);
+	return 0;
 }
 
 static void conclude_list(struct operation *operation, int error, const Etcd__TxnResponse *answer)
@@ -198,8 +195,9 @@ static void conclude_list(struct operation *operation, int error, const Etcd__Tx
 
 	if (!error)
 		claims = etcd_transaction_found(answer, 0);
-	if (!error && (!claims || etcd_queue_parse(operation, claims,
-						   etcd_transaction_found(answer, 1), &queue)))
+	if (!error &&
+	    (claims == NULL ||
+	     etcd_queue_parse(operation, claims, etcd_transaction_found(answer, 1), &queue)))
 		error = -EIO;
 	if (!error)
 		etcd_watches_note_listed(store, operation->path, claims, &operation->queue);
@@ -211,18 +209,16 @@ static void conclude_list(struct operation *operation, int error, const Etcd__Tx
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind list = {STORE_LIST, "cannot list", say_list, conclude_list,
+					   .batch = BATCH_NONE};
+
 void etcd_list(struct store *base, void *tag, const char *path, bool sync, bool attend)
 {
-	struct store_etcd *store = store_etcd_from(base);
-	struct operation *operation = etcd_operation_create(store, STORE_LIST, tag, path, NULL);
+	struct operation *operation =
+		etcd_operation_create(store_etcd_from(base), &list, tag, path, NULL);
 
-	if (!operation) {
-		etcd_store_starve(store);
+	if (operation == NULL)
 		return;
-	}
 	operation->list = attend;
-	operation->doing = "cannot list";
-	operation->send = send_list;
-	operation->conclude = conclude_list;
 	etcd_operation_start(operation, true);
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "stores/etcd/grpc.h"
+#include "stores/etcd/grpc/grpc.h"
 
 /* The first row that fits counts. What no row has is in doubt, as what the connection makes of its
  * own end. */
@@ -67,13 +67,13 @@ static enum etcd_meaning find(int status, const char *text)
 {
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
 		if (refusals[i].status == status &&
-		    (!refusals[i].text || strstr(text, refusals[i].text)))
+		    (refusals[i].text == NULL || strstr(text, refusals[i].text) != NULL))
 			return refusals[i].meaning;
 	}
 	return ETCD_IN_DOUBT;
 }
 
-enum etcd_meaning etcd_meaning_of(int status, const char *text, bool has_user)
+enum etcd_meaning etcd_refusal_meaning(int status, const char *text, bool has_user)
 {
 	enum etcd_meaning meaning = find(status, text);
 

@@ -8,9 +8,11 @@
  *
  * Loop thread only.
  */
+#include "stores/etcd/seek.h"
+
 #include "base/clock.h"
 #include "base/log.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/state.h"
 #include "stores/seeker.h"
 
 /* In parts of the session's timeout: how long after a keep-alive its answer is late. */
@@ -29,8 +31,8 @@ static void on_found(void *context, const struct seeker_server *server)
 
 int etcd_seek_init(struct store_etcd *store)
 {
-	store->seek_ms = INT64_MAX;
-	return seeker_create(on_found, store, &store->seeker);
+	store->seek.due_ms = INT64_MAX;
+	return seeker_create(on_found, store, &store->seek.seeker);
 }
 
 static void seek(struct store_etcd *store)
@@ -38,7 +40,7 @@ static void seek(struct store_etcd *store)
 	int64_t end_ms = etcd_lease_end(&store->lease);
 
 	if (end_ms != INT64_MIN)
-		seeker_start(store->seeker, store->lease.timeout_ms, end_ms);
+		seeker_start(store->seek.seeker, store->lease.timeout_ms, end_ms);
 }
 
 void etcd_seek_connected(struct store_etcd *store)
@@ -46,31 +48,31 @@ void etcd_seek_connected(struct store_etcd *store)
 	struct seeker_server server;
 
 	if (grpc_get_server(store->grpc, &server))
-		seeker_add(store->seeker, &server);
+		seeker_add(store->seek.seeker, &server);
 }
 
 void etcd_seek_lost(struct store_etcd *store)
 {
-	store->seek_ms = INT64_MAX;
+	store->seek.due_ms = INT64_MAX;
 	seek(store);
 }
 
 void etcd_seek_sent(struct store_etcd *store)
 {
-	store->seek_ms = store->kept_ms + store->lease.timeout_ms / SILENCES_IN_TIMEOUT;
+	store->seek.due_ms = store->keeper.sent_ms + store->lease.timeout_ms / SILENCES_IN_TIMEOUT;
 }
 
 void etcd_seek_end(struct store_etcd *store)
 {
-	store->seek_ms = INT64_MAX;
-	seeker_stop(store->seeker);
+	store->seek.due_ms = INT64_MAX;
+	seeker_stop(store->seek.seeker);
 }
 
 void etcd_seek_on_time(struct store_etcd *store, int64_t now_ms)
 {
-	if (store->seek_ms > now_ms)
+	if (store->seek.due_ms > now_ms)
 		return;
-	store->seek_ms = now_ms + store->lease.timeout_ms / (2 * SILENCES_IN_TIMEOUT);
+	store->seek.due_ms = now_ms + store->lease.timeout_ms / (2 * SILENCES_IN_TIMEOUT);
 	if (grpc_is_stuck(store->grpc, 0))
 		seek(store);
 }

@@ -13,6 +13,8 @@
  *
  * Loop thread only.
  */
+#include "stores/etcd/session.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +26,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/secret.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/batch.h"
+#include "stores/etcd/farewell.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
 #define AUTHENTICATE "/etcdserverpb.Auth/Authenticate"
@@ -52,15 +58,15 @@ static void tell(struct store_etcd *store, enum store_session session)
 
 static void forget_calls(struct store_etcd *store)
 {
-	if (store->asking)
-		grpc_cancel(store->asking);
-	if (store->keeper)
-		grpc_cancel(store->keeper);
-	store->asking = store->keeper = NULL;
-	store->keeping = false;
-	store->kept_ms = INT64_MIN;
+	if (store->session.asking != NULL)
+		grpc_cancel(store->session.asking);
+	if (store->keeper.stream != NULL)
+		grpc_cancel(store->keeper.stream);
+	store->session.asking = store->keeper.stream = NULL;
+	store->keeper.is_awaited = false;
+	store->keeper.sent_ms = INT64_MIN;
 	etcd_lease_disconnect(&store->lease);
-	store->retry_ms = INT64_MAX;
+	store->session.retry_ms = INT64_MAX;
 }
 
 /* There is no session any more. */
@@ -71,96 +77,89 @@ static void drop_session(struct store_etcd *store)
 	etcd_batches_drop(store);
 	etcd_operations_drop(store);
 	etcd_watches_drop(store);
-	etcd_slots_drop(store);
-	free(store->session_key.bytes);
-	store->session_key = (struct etcd_key){0};
-	store->lease_id = 0;
-	store->epoch = 0;
-	store->resumed = store->is_keyless = false;
+	free(store->epoch.key.bytes);
+	store->epoch.key = (struct etcd_key){0};
+	store->session.lease_id = 0;
+	store->epoch.number = 0;
+	store->session.resumed = store->epoch.is_keyless = false;
 	etcd_lease_begin(&store->lease, store->lease.timeout_ms);
-	store->step = SESSION_NONE;
+	store->session.step = SESSION_NONE;
 }
 
 void etcd_session_lose(struct store_etcd *store)
 {
-	if (store->step == SESSION_NONE)
+	if (store->session.step == SESSION_NONE)
 		return;
-	if (store->resumed || store->is_starved) /* else nothing was ever done in it */
-		log_error("etcd lease %016" PRIx64 " is %s", (uint64_t)store->lease_id,
-			  store->is_starved ? "given up, out of memory" : "over");
-	store->former_lease = store->lease_id; /* it may live */
-	store->told = NULL;
+	if (store->session.resumed ||
+	    store->session.is_starved) /* else nothing was ever done in it */
+		log_error("etcd lease %016" PRIx64 " is %s", (uint64_t)store->session.lease_id,
+			  store->session.is_starved ? "given up, out of memory" : "over");
+	store->session.former_lease = store->session.lease_id; /* it may live */
+	store->session.told = NULL;
 	drop_session(store);
 	tell(store, STORE_LOST);
-}
-
-static void on_revoked(void *context, int status, const char *text, const void *answer,
-		       size_t bytes)
-{
 }
 
 /* Not to be waited for. */
 static void revoke_former(struct store_etcd *store)
 {
 	Etcd__LeaseRevokeRequest request = ETCD__LEASE_REVOKE_REQUEST__INIT;
-	uint8_t message[32];
 
-	assert(store->told || store->former_lease == 0);
-	if (store->former_lease == 0 || !grpc_is_connected(store->grpc))
+	assert(store->session.told || store->session.former_lease == 0);
+	if (store->session.former_lease == 0 || !grpc_is_connected(store->grpc))
 		return;
-	request.id = store->former_lease;
-	store->former_lease = 0;
-	grpc_call(store->grpc, ETCD_REVOKE_METHOD, message,
-		  etcd__lease_revoke_request__pack(&request, message), 0, on_revoked, store);
-	etcd_store_wake(store);
+	request.id = store->session.former_lease;
+	store->session.former_lease = 0;
+	etcd_message_call(store->grpc, ETCD_REVOKE_METHOD, &request.base, 0, NULL, NULL);
+	etcd_wake(store);
 }
 
 bool etcd_session_is_refused(const struct store_etcd *store)
 {
-	return store->step == SESSION_WANTED && store->trouble == no_space &&
-	       store->retry_ms != INT64_MAX && grpc_is_connected(store->grpc);
+	return store->session.step == SESSION_WANTED && store->session.trouble == no_space &&
+	       store->session.retry_ms != INT64_MAX && grpc_is_connected(store->grpc);
 }
 
 void etcd_session_give_up(struct store_etcd *store, const struct store_told *told)
 {
 	assert(told);
-	store->told = told;
-	if (store->step == SESSION_CONNECTED ||
-	    (store->step != SESSION_NONE && store->lease_id != 0)) {
-		store->former_lease = store->lease_id;
+	store->session.told = told;
+	if (store->session.step == SESSION_CONNECTED ||
+	    (store->session.step != SESSION_NONE && store->session.lease_id != 0)) {
+		store->session.former_lease = store->session.lease_id;
 		drop_session(store);
 	}
-	if (store->step != SESSION_NONE)
+	if (store->session.step != SESSION_NONE)
 		return;
-	store->step = SESSION_WANTED;
+	store->session.step = SESSION_WANTED;
 	revoke_former(store);
 	/* A server that ends sessions again and again at once is not asked all the time. */
-	store->retry_ms = clock_now_ms();
-	if (store->retry_ms < store->leased_ms + RETRY_MS)
-		store->retry_ms = store->leased_ms + RETRY_MS;
-	etcd_store_wake(store);
+	store->session.retry_ms = clock_now_ms();
+	if (store->session.retry_ms < store->session.leased_ms + RETRY_MS)
+		store->session.retry_ms = store->session.leased_ms + RETRY_MS;
+	etcd_wake(store);
 }
 
 /* What is wrong, for as long as it is; logged once. */
 static void note_trouble(struct store_etcd *store, const char *trouble, const char *text)
 {
-	if (store->trouble != trouble)
+	if (store->session.trouble != trouble)
 		log_error("etcd at %s: %s (%s); trying again every %d s", store->servers, trouble,
 			  text, ETCD_REFUSED_MS / 1000);
-	store->trouble = trouble;
-	store->retry_ms = clock_now_ms() + ETCD_REFUSED_MS;
+	store->session.trouble = trouble;
+	store->session.retry_ms = clock_now_ms() + ETCD_REFUSED_MS;
 }
 
-static void be_refused(struct store_etcd *store, const char *trouble, const char *text)
+static void note_refusal(struct store_etcd *store, const char *trouble, const char *text)
 {
 	note_trouble(store, trouble, text);
-	store->step = SESSION_WANTED;
+	store->session.step = SESSION_WANTED;
 }
 
 /* On another connection. */
 static void try_again(struct store_etcd *store)
 {
-	store->retry_ms = clock_now_ms() + RETRY_MS;
+	store->session.retry_ms = clock_now_ms() + RETRY_MS;
 	if (grpc_is_connected(store->grpc))
 		grpc_leave(store->grpc);
 }
@@ -168,35 +167,35 @@ static void try_again(struct store_etcd *store)
 /* A step was not answered, or refused. */
 static void fail_step(struct store_etcd *store, int status, const char *text)
 {
-	if (store->step == SESSION_CONNECTED) { /* and without its key */
-		store->retry_ms = clock_now_ms() + ETCD_REFUSED_MS;
+	if (store->session.step == SESSION_CONNECTED) { /* and without its key */
+		store->session.retry_ms = clock_now_ms() + ETCD_REFUSED_MS;
 		return;
 	}
-	store->step = SESSION_WANTED;
+	store->session.step = SESSION_WANTED;
 	switch (etcd_meaning(store, status, text)) {
 	case ETCD_DENIED:
-		be_refused(store, not_accepted, text);
+		note_refusal(store, not_accepted, text);
 		break;
 	case ETCD_STRANGER:
 		/* Users may have changed since we said who we are: that is said once more. */
-		if (store->is_stranger)
-			be_refused(store, not_accepted, text);
+		if (store->session.is_stranger)
+			note_refusal(store, not_accepted, text);
 		else
 			try_again(store);
-		store->is_stranger = true;
+		store->session.is_stranger = true;
 		break;
 	case ETCD_FULL:
-		be_refused(store, no_space, text);
+		note_refusal(store, no_space, text);
 		break;
 	case ETCD_BUSY:
 	case ETCD_LEASE_TAKEN: /* another number is drawn */
-		store->retry_ms = clock_now_ms() + RETRY_MS;
+		store->session.retry_ms = clock_now_ms() + RETRY_MS;
 		break;
 	case ETCD_LONG:
 	case ETCD_TOO_LARGE:
 	case ETCD_WRONG:
 	case ETCD_NO_USERS:
-		be_refused(store, refused, text);
+		note_refusal(store, refused, text);
 		break;
 	case ETCD_DONE:
 	case ETCD_IN_DOUBT:
@@ -206,12 +205,12 @@ static void fail_step(struct store_etcd *store, int status, const char *text)
 	}
 }
 
-static void ask(struct store_etcd *store, const char *method, const void *message, size_t bytes,
+static void ask(struct store_etcd *store, const char *method, const ProtobufCMessage *request,
 		void (*done)(void *, int, const char *, const void *, size_t))
 {
-	store->step = SESSION_ASKED;
-	store->retry_ms = INT64_MAX;
-	if (!etcd_session_ask(store, method, message, bytes, done))
+	store->session.step = SESSION_ASKED;
+	store->session.retry_ms = INT64_MAX;
+	if (!etcd_epoch_ask(store, method, request, done))
 		fail_step(store, GRPC_CANCELLED, "");
 }
 
@@ -219,27 +218,27 @@ static void ask(struct store_etcd *store, const char *method, const void *messag
 
 static void finish(struct store_etcd *store)
 {
-	bool is_told = store->step == SESSION_CONNECTED;
+	bool is_told = store->session.step == SESSION_CONNECTED;
 
-	store->is_stranger = false;
-	if (store->is_keyless)
+	store->session.is_stranger = false;
+	if (store->epoch.is_keyless)
 		note_trouble(store, no_space, "what is held stays held");
 	else
-		store->trouble = NULL;
+		store->session.trouble = NULL;
 	if (is_told)
 		return;
-	store->step = SESSION_CONNECTED;
-	store->resumed = true;
+	store->session.step = SESSION_CONNECTED;
+	store->session.resumed = true;
 	tell(store, STORE_CONNECTED);
-	if (store->step == SESSION_CONNECTED)
-		etcd_watches_connected(store);
+	if (store->session.step == SESSION_CONNECTED)
+		etcd_watches_read_lost(store);
 }
 
 static void on_epoch(struct store_etcd *store, int status, const char *text)
 {
 	if (status != GRPC_OK)
 		fail_step(store, status, text);
-	else if (store->step == SESSION_CONNECTED)
+	else if (store->session.step == SESSION_CONNECTED)
 		finish(store);
 	else
 		keep_alive(store); /* what was answered is the proof for that */
@@ -247,9 +246,9 @@ static void on_epoch(struct store_etcd *store, int status, const char *text)
 
 static void raise_epoch(struct store_etcd *store)
 {
-	if (store->step != SESSION_CONNECTED)
-		store->step = SESSION_ASKED;
-	store->retry_ms = INT64_MAX;
+	if (store->session.step != SESSION_CONNECTED)
+		store->session.step = SESSION_ASKED;
+	store->session.retry_ms = INT64_MAX;
 	etcd_epoch_raise(store, on_epoch);
 }
 
@@ -260,53 +259,47 @@ static void on_granted(void *context, int status, const char *text, const void *
 	struct store_etcd *store = context;
 	Etcd__LeaseGrantResponse *answer;
 
-	store->asking = NULL;
-	if (status != GRPC_OK) {
-		fail_step(store, status, text);
-		return;
-	}
+	store->session.asking = NULL;
 	answer = etcd_message_read(&etcd__lease_grant_response__descriptor, bytes, count);
-	if (answer && answer->id > 0 && answer->ttl > 0 && answer->ttl <= ETCD_TTL_MAX_S &&
-	    etcd_key_of_session(&store->session_key, store->root, answer->id)) {
-		store->lease_id = answer->id;
-		store->epoch = 0;
-		store->resumed = false;
+	if (answer != NULL && answer->id > 0 && answer->ttl > 0 && answer->ttl <= ETCD_TTL_MAX_S &&
+	    etcd_key_of_session(&store->epoch.key, store->root, answer->id)) {
+		store->session.lease_id = answer->id;
+		store->epoch.number = 0;
+		store->session.resumed = false;
 		etcd_lease_begin(&store->lease, answer->ttl * 1000);
-		etcd_lease_note_grant(&store->lease, store->asked_ms);
+		etcd_lease_note_grant(&store->lease, store->epoch.asked_ms);
 		raise_epoch(store);
 	} else {
-		fail_step(store, GRPC_CANCELLED, "");
+		fail_step(store, status == GRPC_OK ? GRPC_CANCELLED : status, text);
 	}
-	if (answer)
-		etcd__lease_grant_response__free_unpacked(answer, NULL);
+	etcd__lease_grant_response__free_unpacked(answer, NULL);
 }
 
 static void ask_for_lease(struct store_etcd *store)
 {
 	Etcd__LeaseGrantRequest request = ETCD__LEASE_GRANT_REQUEST__INIT;
-	uint8_t message[32];
 
 	if (getrandom(&request.id, sizeof(request.id), 0) != sizeof(request.id))
 		request.id = 0; /* the server draws one */
 	request.id &= INT64_MAX;
 	request.ttl = store->ttl_s;
-	store->leased_ms = clock_now_ms();
-	ask(store, GRANT, message, etcd__lease_grant_request__pack(&request, message), on_granted);
+	store->session.leased_ms = clock_now_ms();
+	ask(store, GRANT, &request.base, on_granted);
 }
 
 /* Finds the former lease again: a keep-alive tells whether it lives. Then comes the epoch, which is
  * a proof, and its sign. */
 static void find_lease(struct store_etcd *store)
 {
-	store->step = SESSION_ASKED;
-	store->retry_ms = INT64_MAX;
+	store->session.step = SESSION_ASKED;
+	store->session.retry_ms = INT64_MAX;
 	keep_alive(store);
 }
 
 static void authenticated(struct store_etcd *store)
 {
 	revoke_former(store);
-	if (store->lease_id != 0)
+	if (store->session.lease_id != 0)
 		find_lease(store);
 	else
 		ask_for_lease(store);
@@ -330,52 +323,37 @@ static void on_authenticated(void *context, int status, const char *text, const 
 	struct store_etcd *store = context;
 	Etcd__AuthenticateResponse *answer = NULL;
 
-	store->asking = NULL;
+	store->session.asking = NULL;
 	/* Servers without users take everybody. */
 	if (etcd_meaning(store, status, text) == ETCD_NO_USERS) {
 		authenticated(store);
 		return;
 	}
-	if (status != GRPC_OK) {
-		fail_step(store, status, text);
-		return;
-	}
 	answer = etcd_message_read(&etcd__authenticate_response__descriptor, bytes, count);
-	if (answer && is_token(answer->token) && grpc_set_token(store->grpc, answer->token) == 0)
+	if (answer != NULL && is_token(answer->token) &&
+	    grpc_set_token(store->grpc, answer->token) == 0)
 		authenticated(store);
 	else
-		fail_step(store, GRPC_CANCELLED, "");
-	if (answer)
-		etcd__authenticate_response__free_unpacked(answer, NULL);
+		fail_step(store, status == GRPC_OK ? GRPC_CANCELLED : status, text);
+	etcd__authenticate_response__free_unpacked(answer, NULL);
 }
 
 static void authenticate(struct store_etcd *store)
 {
 	Etcd__AuthenticateRequest request = ETCD__AUTHENTICATE_REQUEST__INIT;
-	uint8_t *message;
-	size_t bytes;
 
-	request.name = store->access->user;
-	request.password = (char *)secret_next(store->access->password.secret, NULL);
-	bytes = etcd__authenticate_request__get_packed_size(&request);
-	message = malloc(bytes);
-	if (!message) {
-		fail_step(store, GRPC_CANCELLED, "");
-		return;
-	}
-	etcd__authenticate_request__pack(&request, message);
+	request.name = store->access.user;
+	request.password = (char *)secret_next(store->access.password.secret, NULL);
 	grpc_set_token(store->grpc, NULL);
-	ask(store, AUTHENTICATE, message, bytes, on_authenticated);
-	explicit_bzero(message, bytes);
-	free(message);
+	ask(store, AUTHENTICATE, &request.base, on_authenticated);
 }
 
 /* Begins, or begins again, if there is a connection. */
 static void begin(struct store_etcd *store)
 {
-	if (store->step != SESSION_WANTED || !grpc_is_connected(store->grpc))
+	if (store->session.step != SESSION_WANTED || !grpc_is_connected(store->grpc))
 		return;
-	if (store->access->user)
+	if (store->access.user != NULL)
 		authenticate(store);
 	else
 		authenticated(store);
@@ -386,7 +364,7 @@ static void begin(struct store_etcd *store)
 /* A keep-alive was answered in time: the next step, if the session is not connected yet. */
 static void go_on(struct store_etcd *store)
 {
-	if (store->step != SESSION_ASKED || store->asking)
+	if (store->session.step != SESSION_ASKED || store->session.asking != NULL)
 		return;
 	if (store->lease.rests.sent_ms == INT64_MIN)
 		raise_epoch(store);
@@ -395,13 +373,13 @@ static void go_on(struct store_etcd *store)
 }
 
 /* What answers keep-alives proves nothing. */
-static void be_proxied(struct store_etcd *store)
+static void refuse_proxy(struct store_etcd *store)
 {
-	grpc_cancel(store->keeper);
-	store->keeper = NULL;
-	store->keeping = false;
-	if (store->step == SESSION_ASKED)
-		be_refused(store, proxied, "connect to the members themselves");
+	grpc_cancel(store->keeper.stream);
+	store->keeper.stream = NULL;
+	store->keeper.is_awaited = false;
+	if (store->session.step == SESSION_ASKED)
+		note_refusal(store, proxied, "connect to the members themselves");
 	else
 		grpc_leave(store->grpc);
 }
@@ -411,18 +389,19 @@ static void on_kept(void *context, const void *bytes, size_t count)
 	struct store_etcd *store = context;
 	Etcd__LeaseKeepAliveResponse *answer =
 		etcd_message_read(&etcd__lease_keep_alive_response__descriptor, bytes, count);
-	bool is_member = !answer || etcd_keeper_is_member(store, answer);
-	bool is_answer = answer && answer->header && is_member && answer->id == store->lease_id;
+	bool is_member = answer == NULL || etcd_keeper_is_member(store, answer);
+	bool is_answer = answer != NULL && answer->header != NULL && is_member &&
+			 answer->id == store->session.lease_id;
 	bool is_over = is_answer && (answer->ttl <= 0 || answer->ttl > ETCD_TTL_MAX_S);
-	bool is_kept = is_answer && !is_over && store->keeping;
+	bool is_kept = is_answer && !is_over && store->keeper.is_awaited;
 	int64_t former_ms = store->lease.heard_ms;
 
 	if (is_answer)
 		etcd_leader_note(&store->leader, answer->header->raft_term, clock_now_ms());
 	if (!is_member)
-		be_proxied(store);
+		refuse_proxy(store);
 	if (is_kept) {
-		store->keeping = false;
+		store->keeper.is_awaited = false;
 		etcd_note_seen(store, answer->header);
 		etcd_seek_end(store);
 		if (store->lease.timeout_ms == 0)
@@ -430,9 +409,8 @@ static void on_kept(void *context, const void *bytes, size_t count)
 		is_over = !etcd_lease_note_sign(&store->lease, clock_now_ms(),
 						answer->header->member_id);
 	}
-	if (answer)
-		etcd__lease_keep_alive_response__free_unpacked(answer, NULL);
-	store->is_over = store->is_over || is_over;
+	etcd__lease_keep_alive_response__free_unpacked(answer, NULL);
+	store->session.is_over = store->session.is_over || is_over;
 	if (store->lease.heard_ms > former_ms) {
 		store->events->on_renewed(store->context);
 		store->events->on_touched(store->context);
@@ -445,9 +423,9 @@ static void on_keeper_ended(void *context, int status, const char *text)
 {
 	struct store_etcd *store = context;
 
-	store->keeper = NULL;
-	store->keeping = false;
-	if (store->step == SESSION_ASKED && !store->asking)
+	store->keeper.stream = NULL;
+	store->keeper.is_awaited = false;
+	if (store->session.step == SESSION_ASKED && store->session.asking == NULL)
 		fail_step(store, status, text);
 	else if (etcd_meaning(store, status, text) == ETCD_STRANGER)
 		grpc_leave(store->grpc);
@@ -457,23 +435,23 @@ static void keep_alive(struct store_etcd *store)
 {
 	bool has_proof = etcd_lease_send_sign(&store->lease);
 
-	if (!store->keeper) {
-		store->keeper =
+	if (store->keeper.stream == NULL) {
+		store->keeper.stream =
 			grpc_stream(store->grpc, KEEP_ALIVE, on_kept, on_keeper_ended, store);
 		etcd_keeper_test(store);
 	}
-	store->kept_ms = clock_now_ms();
-	store->keeping = etcd_keeper_send(store, store->lease_id);
+	store->keeper.sent_ms = clock_now_ms();
+	store->keeper.is_awaited = etcd_keeper_send(store, store->session.lease_id);
 	etcd_seek_sent(store);
-	if (!has_proof && store->step == SESSION_CONNECTED)
+	if (!has_proof && store->session.step == SESSION_CONNECTED)
 		etcd_touch(store);
-	etcd_store_wake(store);
+	etcd_wake(store);
 }
 
 static bool keeps(const struct store_etcd *store)
 {
-	return store->lease_id != 0 && store->kept_ms != INT64_MIN && store->lease.timeout_ms > 0 &&
-	       grpc_is_connected(store->grpc);
+	return store->session.lease_id != 0 && store->keeper.sent_ms != INT64_MIN &&
+	       store->lease.timeout_ms > 0 && grpc_is_connected(store->grpc);
 }
 
 /* When the next keep-alive is due, or its answer is late. */
@@ -483,25 +461,57 @@ static int64_t next_keep_ms(const struct store_etcd *store)
 
 	if (!keeps(store))
 		return INT64_MAX;
-	if (store->keeping)
-		return store->kept_ms + timeout_ms / SILENCES_IN_TIMEOUT;
-	if (store->step != SESSION_CONNECTED)
+	if (store->keeper.is_awaited)
+		return store->keeper.sent_ms + timeout_ms / SILENCES_IN_TIMEOUT;
+	if (store->session.step != SESSION_CONNECTED)
 		return INT64_MAX;
-	if (!store->keeper)
-		return store->kept_ms + timeout_ms / PAUSES_IN_TIMEOUT;
+	if (store->keeper.stream == NULL)
+		return store->keeper.sent_ms + timeout_ms / PAUSES_IN_TIMEOUT;
 	if (etcd_lease_lacks_sign(&store->lease, clock_now_ms()))
 		return INT64_MIN;
-	return store->kept_ms + etcd_lease_keep_alive_ms(&store->lease);
+	return store->keeper.sent_ms + etcd_lease_keep_alive_ms(&store->lease);
+}
+
+/* The leader */
+
+static void on_term(void *context, int status, const char *text, const void *bytes, size_t count)
+{
+	struct store_etcd *store = context;
+	Etcd__TxnResponse *answer =
+		etcd_message_read(&etcd__txn_response__descriptor, bytes, count);
+
+	if (answer != NULL && answer->header != NULL)
+		etcd_leader_note(&store->leader, answer->header->raft_term, clock_now_ms());
+	etcd__txn_response__free_unpacked(answer, NULL);
+}
+
+/* While something waits for an answer: looks for another leader (leader.h), and leaves the server
+ * if what was asked was dropped. */
+static void look_for_leader(struct store_etcd *store, int64_t now_ms)
+{
+	switch (etcd_leader_step(&store->leader, grpc_waits_since_ms(store->grpc), now_ms)) {
+	case ETCD_LEADER_WAIT:
+		break;
+	case ETCD_LEADER_ASK: /* by a transaction of nothing */
+		grpc_call(store->grpc, ETCD_TRANSACTION_METHOD, "", 0, 0, on_term, store);
+		etcd_wake(store);
+		break;
+	case ETCD_LEADER_LEAVE:
+		grpc_leave(store->grpc);
+		break;
+	}
 }
 
 int64_t etcd_session_next_ms(const struct store_etcd *store)
 {
 	const int64_t times_ms[] = {
-		next_keep_ms(store),	  etcd_watches_next_ms(store),
-		etcd_term_next_ms(store), etcd_space_next_ms(store),
-		store->seek_ms,
+		next_keep_ms(store),
+		etcd_watches_next_ms(store),
+		etcd_leader_next_ms(&store->leader, grpc_waits_since_ms(store->grpc)),
+		etcd_space_next_ms(store),
+		store->seek.due_ms,
 	};
-	int64_t next_ms = store->retry_ms;
+	int64_t next_ms = store->session.retry_ms;
 
 	for (size_t i = 0; i < sizeof(times_ms) / sizeof(times_ms[0]); i++)
 		next_ms = times_ms[i] < next_ms ? times_ms[i] : next_ms;
@@ -512,21 +522,21 @@ void etcd_session_on_time(struct store_etcd *store)
 {
 	int64_t now_ms = clock_now_ms();
 
-	if (store->retry_ms <= now_ms) {
-		store->retry_ms = INT64_MAX;
-		if (store->step == SESSION_CONNECTED)
+	if (store->session.retry_ms <= now_ms) {
+		store->session.retry_ms = INT64_MAX;
+		if (store->session.step == SESSION_CONNECTED)
 			raise_epoch(store);
 		else
 			begin(store);
 	}
 	etcd_seek_on_time(store, now_ms);
 	if (next_keep_ms(store) <= now_ms) {
-		if (store->keeping)
+		if (store->keeper.is_awaited)
 			grpc_leave(store->grpc);
 		else
 			keep_alive(store);
 	}
-	etcd_term_on_time(store, now_ms);
+	look_for_leader(store, now_ms);
 	etcd_watches_on_time(store, now_ms);
 	etcd_space_on_time(store, now_ms);
 }
@@ -535,7 +545,7 @@ void etcd_session_on_time(struct store_etcd *store)
 
 void etcd_session_connected(struct store_etcd *store, const char *server)
 {
-	snprintf(store->server, sizeof(store->server), "%s", server);
+	snprintf(store->session.server, sizeof(store->session.server), "%s", server);
 	etcd_leader_begin(&store->leader);
 	etcd_seek_connected(store);
 	etcd_space_connected(store);
@@ -544,14 +554,14 @@ void etcd_session_connected(struct store_etcd *store, const char *server)
 
 void etcd_session_disconnected(struct store_etcd *store)
 {
-	enum session_step step = store->step;
+	enum session_step step = store->session.step;
 
-	*store->server = '\0';
+	*store->session.server = '\0';
 	forget_calls(store);
 	if (step == SESSION_NONE)
 		return;
 	etcd_seek_lost(store);
-	store->step = SESSION_WANTED;
+	store->session.step = SESSION_WANTED;
 	if (step != SESSION_CONNECTED)
 		return;
 	etcd_watches_disconnected(store);
@@ -560,14 +570,14 @@ void etcd_session_disconnected(struct store_etcd *store)
 
 void etcd_session_start(struct store_etcd *store)
 {
-	store->step = SESSION_WANTED;
+	store->session.step = SESSION_WANTED;
 	forget_calls(store);
 	begin(store);
 }
 
 void etcd_session_close(struct store_etcd *store, const struct store_told *told, int64_t limit_ms)
 {
-	int64_t lease = told ? store->lease_id : 0;
+	int64_t lease = told != NULL ? store->session.lease_id : 0;
 
 	drop_session(store); /* nothing else is to be answered any more */
 	if (lease != 0)

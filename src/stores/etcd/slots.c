@@ -1,58 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which slots of this session's are in use, lock by lock (keys.h has what they are for). A slot is
- * taken before its claim is placed, and free again when the claim was withdrawn, or could not be
- * placed. One that is found to be in use, by a process before this one, counts as taken; it is free
- * when its claim is withdrawn.
- *
- * Loop thread only.
+ * Owns the bits of slots, which are in the lock's lane. Loop thread.
  */
+#include "stores/etcd/slots.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "stores/etcd/operation.h"
-
-struct slots {
-	char *path;
-	size_t words, taken;
-	uint64_t *bits; /* from slot 1 on */
-	UT_hash_handle hh;
-};
-
-static struct slots *find(struct store_etcd *store, const char *path)
-{
-	struct slots *slots;
-
-	HASH_FIND_STR(store->slots, path, slots);
-	return slots;
-}
-
-static void free_slots(struct store_etcd *store, struct slots *slots)
-{
-	HASH_DEL(store->slots, slots);
-	free(slots->path);
-	free(slots->bits);
-	free(slots);
-}
-
-static struct slots *find_or_make(struct store_etcd *store, const char *path)
-{
-	struct slots *slots = find(store, path);
-
-	if (slots)
-		return slots;
-	slots = calloc(1, sizeof(*slots));
-	if (slots)
-		slots->path = strdup(path);
-	if (slots && slots->path)
-		HASH_ADD_KEYPTR(hh, store->slots, slots->path, strlen(slots->path), slots);
-	if (slots && slots->hh.tbl)
-		return slots;
-	if (slots)
-		free(slots->path);
-	free(slots);
-	return NULL;
-}
+#include "stores/etcd/lane.h"
+#include "stores/etcd/state.h"
 
 /* Makes room for a slot. Returns false when out of memory. */
 static bool reach(struct slots *slots, size_t word)
@@ -63,7 +19,7 @@ static bool reach(struct slots *slots, size_t word)
 	if (words <= slots->words)
 		return true;
 	bits = realloc(slots->bits, words * sizeof(*bits));
-	if (!bits)
+	if (bits == NULL)
 		return false;
 	memset(bits + slots->words, 0, (words - slots->words) * sizeof(*bits));
 	slots->bits = bits;
@@ -73,31 +29,31 @@ static bool reach(struct slots *slots, size_t word)
 
 bool etcd_slot_note(struct store_etcd *store, const char *path, uint16_t slot)
 {
-	struct slots *slots = find_or_make(store, path);
+	struct lane *lane = etcd_lane_get(store, path);
 	size_t word = (slot - 1u) / 64;
 	uint64_t bit = UINT64_C(1) << ((slot - 1u) % 64);
 
-	if (!slots)
+	if (lane == NULL)
 		return false;
-	if (!reach(slots, word)) {
-		if (slots->taken == 0)
-			free_slots(store, slots);
+	if (!reach(&lane->slots, word)) {
+		etcd_lane_free_if_idle(store, lane);
 		return false;
 	}
-	slots->taken += !(slots->bits[word] & bit);
-	slots->bits[word] |= bit;
+	lane->slots.taken += !(lane->slots.bits[word] & bit);
+	lane->slots.bits[word] |= bit;
 	return true;
 }
 
 uint16_t etcd_slot_take(struct store_etcd *store, const char *path)
 {
-	const struct slots *slots = find(store, path);
+	const struct lane *lane = etcd_lane_find(store, path);
+	const struct slots none = {0}, *slots = lane != NULL ? &lane->slots : &none;
 	size_t word = 0, slot;
 
-	while (slots && word < slots->words && slots->bits[word] == UINT64_MAX)
+	while (word < slots->words && slots->bits[word] == UINT64_MAX)
 		word++;
 	slot = 64 * word + 1;
-	if (slots && word < slots->words)
+	if (word < slots->words)
 		slot += (size_t)__builtin_ctzll(~slots->bits[word]);
 	if (slot > UINT16_MAX || !etcd_slot_note(store, path, (uint16_t)slot))
 		return 0;
@@ -106,21 +62,14 @@ uint16_t etcd_slot_take(struct store_etcd *store, const char *path)
 
 void etcd_slot_give(struct store_etcd *store, const char *path, uint16_t slot)
 {
-	struct slots *slots = find(store, path);
+	struct lane *lane = etcd_lane_find(store, path);
 	size_t word = (slot - 1u) / 64;
 	uint64_t bit = UINT64_C(1) << ((slot - 1u) % 64);
 
-	if (!slots || slot == 0 || word >= slots->words || !(slots->bits[word] & bit))
+	if (lane == NULL || slot == 0 || word >= lane->slots.words ||
+	    !(lane->slots.bits[word] & bit))
 		return;
-	slots->bits[word] &= ~bit;
-	if (--slots->taken == 0)
-		free_slots(store, slots);
-}
-
-void etcd_slots_drop(struct store_etcd *store)
-{
-	struct slots *slots, *next;
-
-	HASH_ITER (hh, store->slots, slots, next)
-		free_slots(store, slots);
+	lane->slots.bits[word] &= ~bit;
+	lane->slots.taken--;
+	etcd_lane_free_if_idle(store, lane);
 }

@@ -6,10 +6,13 @@
  * the text of each, "memberID:1 alarm:NOSPACE "), so that no request about alarms is needed, which
  * would go through the quorum. Loop thread only.
  */
+#include "stores/etcd/space.h"
+
 #include <string.h>
 
 #include "base/clock.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 
 #define STATUS "/etcdserverpb.Maintenance/Status"
 
@@ -31,7 +34,7 @@ static const struct store_space unknown = {
 static bool has_alarm(const Etcd__StatusResponse *answer, const char *alarm)
 {
 	for (size_t i = 0; i < answer->n_errors; i++)
-		if (strstr(answer->errors[i], alarm))
+		if (strstr(answer->errors[i], alarm) != NULL)
 			return true;
 	return false;
 }
@@ -55,42 +58,40 @@ static void on_status(void *context, int status, const char *text, const void *b
 {
 	struct store_etcd *store = context;
 	Etcd__StatusResponse *answer =
-		status == GRPC_OK
-			? etcd_message_read(&etcd__status_response__descriptor, bytes, count)
-			: NULL;
+		etcd_message_read(&etcd__status_response__descriptor, bytes, count);
 
-	store->asks_space = false;
-	store->space = answer ? read_status(answer) : unknown;
-	if (answer)
-		etcd__status_response__free_unpacked(answer, NULL);
+	store->space.is_asked = false;
+	store->space.known = answer != NULL ? read_status(answer) : unknown;
+	etcd__status_response__free_unpacked(answer, NULL);
 }
 
 void etcd_space_init(struct store_etcd *store)
 {
-	store->space = unknown;
-	store->space_ms = INT64_MAX;
+	store->space.known = unknown;
+	store->space.due_ms = INT64_MAX;
 }
 
 void etcd_space_connected(struct store_etcd *store)
 {
-	store->space_ms = clock_now_ms() + FIRST_MS;
+	store->space.due_ms = clock_now_ms() + FIRST_MS;
 }
 
 void etcd_space_on_time(struct store_etcd *store, int64_t now_ms)
 {
 	if (etcd_space_next_ms(store) > now_ms)
 		return;
-	store->space_ms = now_ms + PAUSE_MS;
-	store->asks_space =
+	store->space.due_ms = now_ms + PAUSE_MS;
+	store->space.is_asked =
 		grpc_call(store->grpc, STATUS, "", 0, LIMIT_MS, on_status, store) != NULL;
 }
 
 int64_t etcd_space_next_ms(const struct store_etcd *store)
 {
-	return grpc_is_connected(store->grpc) && !store->asks_space ? store->space_ms : INT64_MAX;
+	return grpc_is_connected(store->grpc) && !store->space.is_asked ? store->space.due_ms
+									: INT64_MAX;
 }
 
 void etcd_space(const struct store *base, struct store_space *ret)
 {
-	*ret = ((const struct store_etcd *)base)->space;
+	*ret = ((const struct store_etcd *)base)->space.known;
 }

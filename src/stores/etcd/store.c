@@ -16,7 +16,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "journal/fields.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/batch.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/seeker.h"
 
 enum {
@@ -36,7 +39,7 @@ struct saved_session {
 
 static int store_etcd_descriptor(struct store *base)
 {
-	return store_etcd_from(base)->poll;
+	return store_etcd_from(base)->loop.poll;
 }
 
 static void store_etcd_dispatch(struct store *base)
@@ -44,20 +47,20 @@ static void store_etcd_dispatch(struct store *base)
 	struct store_etcd *store = store_etcd_from(base);
 	uint64_t count;
 
-	store->is_awake = false;
-	while (read(store->wake, &count, sizeof(count)) < 0 && errno == EINTR)
+	store->loop.is_awake = false;
+	while (read(store->loop.wake, &count, sizeof(count)) < 0 && errno == EINTR)
 		;
-	alarm_rang(&store->alarm);
-	seeker_dispatch(store->seeker);
+	alarm_rang(&store->loop.alarm);
+	seeker_dispatch(store->seek.seeker);
 	grpc_dispatch(store->grpc);
 	etcd_operations_conclude_failed(store);
-	if (store->is_over)
+	if (store->session.is_over)
 		etcd_session_lose(store);
-	store->is_starved = store->is_over = false;
+	store->session.is_starved = store->session.is_over = false;
 	etcd_session_on_time(store);
 	etcd_batches_send(store);
 	grpc_flush(store->grpc);
-	alarm_set(&store->alarm, etcd_session_next_ms(store));
+	alarm_set(&store->loop.alarm, etcd_session_next_ms(store));
 }
 
 /* The lease */
@@ -88,7 +91,7 @@ static void doubt(struct store *base, int64_t now_ms)
 	struct store_etcd *store = store_etcd_from(base);
 
 	etcd_lease_doubt(&store->lease, now_ms);
-	etcd_store_wake(store);
+	etcd_wake(store);
 }
 
 static void resume(struct store *base, int64_t timeout_ms, int64_t saved_ms, bool doubtful)
@@ -104,7 +107,7 @@ static void nudge(struct store *base)
 	if (etcd_session_is_refused(store))
 		return; /* they have answered, and are asked again soon */
 	grpc_leave(store->grpc);
-	etcd_store_wake(store);
+	etcd_wake(store);
 }
 
 static void renew(struct store *base, const struct store_told *told)
@@ -116,35 +119,37 @@ static void describe(struct store *base, char *text, size_t text_bytes)
 {
 	const struct store_etcd *store = store_etcd_from(base);
 	const char *root = *store->root ? store->root : "/";
-	const char *but = store->trouble ? ": " : "";
-	const char *trouble = store->trouble ? store->trouble : "";
+	const char *but = store->session.trouble != NULL ? ": " : "";
+	const char *trouble = store->session.trouble != NULL ? store->session.trouble : "";
 
-	if (store->step == SESSION_CONNECTED)
+	if (store->session.step == SESSION_CONNECTED)
 		snprintf(text, text_bytes,
 			 "etcd://%s%s connected to %s, lease %016" PRIx64 ", timeout %" PRId64
 			 " ms%s%s",
-			 store->servers, root, store->server, (uint64_t)store->lease_id,
-			 store->lease.timeout_ms, but, trouble);
+			 store->servers, root, store->session.server,
+			 (uint64_t)store->session.lease_id, store->lease.timeout_ms, but, trouble);
 	else
 		snprintf(text, text_bytes, "etcd://%s%s not connected%s%s%s", store->servers, root,
-			 store->lease_id == 0 && !store->trouble ? " yet" : "", but, trouble);
+			 store->session.lease_id == 0 && store->session.trouble == NULL ? " yet"
+											: "",
+			 but, trouble);
 }
 
 static const char *trouble(struct store *base)
 {
-	return store_etcd_from(base)->trouble;
+	return store_etcd_from(base)->session.trouble;
 }
 
 /* Restart */
 
 static int64_t session(const struct store *base)
 {
-	return ((const struct store_etcd *)base)->lease_id;
+	return ((const struct store_etcd *)base)->session.lease_id;
 }
 
 static int64_t seen(const struct store *base)
 {
-	return ((const struct store_etcd *)base)->seen;
+	return ((const struct store_etcd *)base)->epoch.seen;
 }
 
 static const struct field seen_fields[] = {
@@ -166,12 +171,12 @@ static void save_session(const struct store *base, FILE *out)
 	const struct store_etcd *store = (const struct store_etcd *)base;
 
 	const struct saved_session saved = {
-		.lease = store->lease_id,
-		.epoch = store->epoch,
-		.is_keyless = store->is_keyless,
-		.seen = store->seen,
-		.token_floor = tokens_floor(&store->tokens, store->seen),
-		.cluster = store->cluster,
+		.lease = store->session.lease_id,
+		.epoch = store->epoch.number,
+		.is_keyless = store->epoch.is_keyless,
+		.seen = store->epoch.seen,
+		.token_floor = tokens_floor(&store->tokens.known, store->epoch.seen),
+		.cluster = store->epoch.cluster,
 	};
 
 	state_flag(out, "etcd", true);
@@ -185,7 +190,7 @@ static void *restore_session(struct state_reader *in)
 	struct saved_session *saved;
 
 	saved = calloc(1, sizeof(*saved));
-	if (!saved) {
+	if (saved == NULL) {
 		state_starve(in);
 		return NULL;
 	}
@@ -200,14 +205,14 @@ static void *restore_session(struct state_reader *in)
 static void free_store(struct store_etcd *store)
 {
 	grpc_destroy(store->grpc);
-	seeker_destroy(store->seeker);
-	if (store->poll >= 0)
-		close(store->poll);
-	if (store->wake >= 0)
-		close(store->wake);
-	alarm_finish(&store->alarm);
-	store_access_finish(&store->own_access);
-	free(store->session_key.bytes);
+	seeker_destroy(store->seek.seeker);
+	if (store->loop.poll >= 0)
+		close(store->loop.poll);
+	if (store->loop.wake >= 0)
+		close(store->loop.wake);
+	alarm_finish(&store->loop.alarm);
+	store_access_finish(&store->access);
+	free(store->epoch.key.bytes);
 	free(store->servers);
 	free(store->root);
 	free(store);
@@ -262,7 +267,7 @@ static const struct store_ops store_etcd_ops = {
 
 static void on_connected(void *context, const char *server)
 {
-	((struct store_etcd *)context)->told_unreachable = false;
+	((struct store_etcd *)context)->session.told_unreachable = false;
 	etcd_session_connected(context, server);
 }
 
@@ -270,10 +275,10 @@ static void on_disconnected(void *context, const char *why)
 {
 	struct store_etcd *store = context;
 
-	if (!store->told_unreachable &&
+	if (!store->session.told_unreachable &&
 	    log_limit_passes(&store->refusals, clock_now_ms(), "connection", why, strlen(why), 0))
 		log_warning("etcd: %s; trying on", why);
-	store->told_unreachable = true;
+	store->session.told_unreachable = true;
 	etcd_session_disconnected(store);
 }
 
@@ -282,27 +287,22 @@ static const struct grpc_events grpc_events = {
 	.on_disconnected = on_disconnected,
 };
 
-static int add_descriptor(const struct store_etcd *store, int descriptor)
+static int make_descriptors(struct store_etcd *store)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
-	return epoll_ctl(store->poll, EPOLL_CTL_ADD, descriptor, &event) < 0 ? -errno : 0;
-}
-
-static int make_descriptors(struct store_etcd *store)
-{
-	int error;
-
-	store->poll = epoll_create1(EPOLL_CLOEXEC);
-	store->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (alarm_init(&store->alarm) < 0 || store->poll < 0 || store->wake < 0)
+	store->loop.poll = epoll_create1(EPOLL_CLOEXEC);
+	store->loop.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (alarm_init(&store->loop.alarm) < 0 || store->loop.poll < 0 || store->loop.wake < 0)
 		return -errno;
-	error = add_descriptor(store, store->wake);
-	if (!error)
-		error = add_descriptor(store, store->alarm.descriptor);
-	if (!error)
-		error = add_descriptor(store, seeker_descriptor(store->seeker));
-	return error ? error : add_descriptor(store, grpc_descriptor(store->grpc));
+	const int descriptors[] = {store->loop.wake, store->loop.alarm.descriptor,
+				   seeker_descriptor(store->seek.seeker),
+				   grpc_descriptor(store->grpc)};
+	for (size_t i = 0; i < sizeof(descriptors) / sizeof(descriptors[0]); i++) {
+		if (epoll_ctl(store->loop.poll, EPOLL_CTL_ADD, descriptors[i], &event) < 0)
+			return -errno;
+	}
+	return 0;
 }
 
 static int store_etcd_open(const struct store_options *options, const struct store_events *events,
@@ -313,15 +313,15 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 	struct grpc_options connection;
 	int error = -ENOMEM;
 
-	if (!store)
+	if (store == NULL)
 		return -ENOMEM;
 	store->store.ops = &store_etcd_ops;
 	store->events = events;
 	store->context = context;
 	store->statistics = options->statistics;
-	store->poll = store->wake = -1;
-	store->alarm = ALARM_NONE;
-	store->asked_progress_ms = INT64_MAX;
+	store->loop.poll = store->loop.wake = -1;
+	store->loop.alarm = ALARM_NONE;
+	store->watches.asked_ms = INT64_MAX;
 	store->ttl_s = (options->session_timeout_ms + 999) / 1000;
 	if (store->ttl_s > ETCD_TTL_MAX_S)
 		store->ttl_s = ETCD_TTL_MAX_S;
@@ -330,27 +330,26 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 	etcd_lease_begin(&store->lease, 0);
 	etcd_leader_begin(&store->leader);
 	etcd_space_init(store);
-	if (!store->servers || !store->root ||
-	    store_access_copy(&store->own_access, options->access) < 0)
+	if (store->servers == NULL || store->root == NULL ||
+	    store_access_copy(&store->access, options->access) < 0)
 		goto fail;
-	store->access = &store->own_access;
-	store->new_root = options->new_root;
-	if (saved) {
-		store->seen = saved->seen;
-		store->tokens.floor = saved->token_floor;
-		store->cluster = saved->cluster;
+	store->epoch.new_root = options->new_root;
+	if (saved != NULL) {
+		store->epoch.seen = saved->seen;
+		store->tokens.known.floor = saved->token_floor;
+		store->epoch.cluster = saved->cluster;
 	}
-	if (saved && saved->lease != 0) {
-		store->lease_id = saved->lease;
-		store->epoch = saved->epoch;
-		store->is_keyless = saved->is_keyless;
-		store->resumed = true;
-		if (!etcd_key_of_session(&store->session_key, store->root, saved->lease))
+	if (saved != NULL && saved->lease != 0) {
+		store->session.lease_id = saved->lease;
+		store->epoch.number = saved->epoch;
+		store->epoch.is_keyless = saved->is_keyless;
+		store->session.resumed = true;
+		if (!etcd_key_of_session(&store->epoch.key, store->root, saved->lease))
 			goto fail;
 	}
 	connection = (struct grpc_options){
 		.servers = store->servers,
-		.access = store->access,
+		.access = &store->access,
 		.idle_ms = options->session_timeout_ms / 8 > IDLE_MS_MIN
 				   ? options->session_timeout_ms / 8
 				   : IDLE_MS_MIN,

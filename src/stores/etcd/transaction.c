@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "stores/etcd/operation.h"
+#include "stores/etcd/state.h"
 
-void etcd_epoch_write(const struct store_etcd *store, char text[ETCD_EPOCH_BYTES])
+void etcd_transaction_write_epoch(const struct store_etcd *store, char text[ETCD_EPOCH_BYTES])
 {
-	snprintf(text, ETCD_EPOCH_BYTES, "%016" PRIx64, store->epoch);
+	snprintf(text, ETCD_EPOCH_BYTES, "%016" PRIx64, store->epoch.number);
 }
 
 static ProtobufCBinaryData bytes_of(const struct etcd_key *key)
@@ -83,20 +83,20 @@ void etcd_transaction_require_value(struct transaction *transaction, const struc
 void etcd_transaction_require_session(struct transaction *transaction,
 				      const struct store_etcd *store)
 {
-	etcd_epoch_write(store, transaction->epoch);
-	etcd_transaction_require_value(transaction, &store->session_key, transaction->epoch);
-	etcd_transaction_range(&transaction->otherwise, &store->session_key, NULL);
+	etcd_transaction_write_epoch(store, transaction->epoch);
+	etcd_transaction_require_value(transaction, &store->epoch.key, transaction->epoch);
+	etcd_transaction_range(&transaction->otherwise, &store->epoch.key, NULL);
 }
 
 void etcd_transaction_require_session_to_read(struct transaction *transaction,
 					      const struct store_etcd *store)
 {
-	if (!store->is_keyless) {
+	if (!store->epoch.is_keyless) {
 		etcd_transaction_require_session(transaction, store);
 		return;
 	}
-	etcd_transaction_require_created(transaction, &store->session_key, 0);
-	etcd_transaction_range(&transaction->otherwise, &store->session_key, NULL);
+	etcd_transaction_require_created(transaction, &store->epoch.key, 0);
+	etcd_transaction_range(&transaction->otherwise, &store->epoch.key, NULL);
 }
 
 static struct transaction_step *add(struct transaction_branch *branch)
@@ -115,7 +115,7 @@ Etcd__RangeRequest *etcd_transaction_range(struct transaction_branch *branch,
 
 	etcd__range_request__init(&step->range);
 	step->range.key = bytes_of(key);
-	if (end)
+	if (end != NULL)
 		step->range.range_end = bytes_of(end);
 	step->op.request_case = ETCD__REQUEST_OP__REQUEST_RANGE;
 	step->op.range = &step->range;
@@ -143,10 +143,21 @@ void etcd_transaction_delete(struct transaction_branch *branch, const struct etc
 
 	etcd__delete_range_request__init(&step->delete_range);
 	step->delete_range.key = bytes_of(key);
-	if (end)
+	if (end != NULL)
 		step->delete_range.range_end = bytes_of(end);
 	step->op.request_case = ETCD__REQUEST_OP__REQUEST_DELETE_RANGE;
 	step->op.delete_range = &step->delete_range;
+}
+
+void etcd_transaction_change(struct transaction *transaction, const struct etcd_named *claim,
+			     const struct etcd_key *data, const struct etcd_key *end,
+			     const char *text, uint32_t version, int64_t lease)
+{
+	etcd_transaction_require_created(transaction, &claim->key, claim->order);
+	if (version != STORE_ANY_VERSION)
+		etcd_transaction_require_version(transaction, data, version);
+	etcd_transaction_put(&transaction->then, data, text, lease);
+	etcd_transaction_range(&transaction->otherwise, &claim->key, end)->keys_only = true;
 }
 
 struct grpc_call *
@@ -154,8 +165,6 @@ etcd_transaction_send(struct transaction *transaction, struct grpc *grpc, int64_
 		      void (*done)(void *, int, const char *, const void *, size_t), void *context)
 {
 	Etcd__TxnRequest *request = &transaction->request;
-	struct grpc_call *call = NULL;
-	uint8_t *message;
 
 	request->n_compare = transaction->when.count;
 	request->compare = transaction->when.list;
@@ -163,13 +172,8 @@ etcd_transaction_send(struct transaction *transaction, struct grpc *grpc, int64_
 	request->success = transaction->then.list;
 	request->n_failure = transaction->otherwise.count;
 	request->failure = transaction->otherwise.list;
-	message = malloc(etcd__txn_request__get_packed_size(request) + 1);
-	if (message)
-		call = grpc_call(grpc, ETCD_TRANSACTION_METHOD, message,
-				 etcd__txn_request__pack(request, message), limit_ms, done,
+	return etcd_message_call(grpc, ETCD_TRANSACTION_METHOD, &request->base, limit_ms, done,
 				 context);
-	free(message);
-	return call;
 }
 
 const Etcd__RangeResponse *etcd_transaction_found(const Etcd__TxnResponse *answer, size_t step)
@@ -185,8 +189,8 @@ bool etcd_transaction_was_late(struct store_etcd *store, const Etcd__TxnResponse
 	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
 	char epoch[ETCD_EPOCH_BYTES];
 
-	etcd_epoch_write(store, epoch);
-	if (found && found->n_kvs == 1 && found->kvs[0]->value.len == strlen(epoch) &&
+	etcd_transaction_write_epoch(store, epoch);
+	if (found != NULL && found->n_kvs == 1 && found->kvs[0]->value.len == strlen(epoch) &&
 	    memcmp(found->kvs[0]->value.data, epoch, strlen(epoch)) == 0)
 		return false;
 	grpc_leave(store->grpc);
@@ -197,9 +201,9 @@ bool etcd_transaction_was_late_to_read(struct store_etcd *store, const Etcd__Txn
 {
 	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
 
-	if (!store->is_keyless)
+	if (!store->epoch.is_keyless)
 		return etcd_transaction_was_late(store, answer);
-	if (found && found->n_kvs == 0)
+	if (found != NULL && found->n_kvs == 0)
 		return false;
 	grpc_leave(store->grpc); /* the key is there again */
 	return true;

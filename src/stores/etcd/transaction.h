@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "stores/etcd/etcd.pb-c.h"
-#include "stores/etcd/grpc.h"
+#include "stores/etcd/grpc/grpc.h"
 #include "stores/etcd/keys.h"
 #include "stores/store.h"
 
@@ -20,11 +20,11 @@ struct store_etcd;
 #define ETCD_TRANSACTION_METHOD "/etcdserverpb.KV/Txn"
 #define ETCD_REVOKE_METHOD	"/etcdserverpb.Lease/LeaseRevoke"
 
-/* Sixteen hexadecimal digits, so that later ones are greater as text. */
+/* Of an epoch as text: sixteen hexadecimal digits, so that a later epoch is the greater text. */
 #define ETCD_EPOCH_BYTES 17
 
-/* The epoch, as text. */
-void etcd_epoch_write(const struct store_etcd *store, char text[ETCD_EPOCH_BYTES]);
+/* Writes the session's epoch as text. */
+void etcd_transaction_write_epoch(const struct store_etcd *store, char text[ETCD_EPOCH_BYTES]);
 
 enum { TRANSACTION_MAX = 2 * STORE_PROOFS_MAX + 2 };
 
@@ -63,16 +63,16 @@ void etcd_transaction_init(struct transaction *transaction);
 void etcd_transaction_require_session(struct transaction *transaction,
 				      const struct store_etcd *store);
 
-/* The same for what writes no key: it is carried out without the session's key, too, where that was
- * deleted for want of space. */
+/* Likewise, for a transaction that writes no key: where the session's key was deleted for want of
+ * space, the transaction is carried out only without that key. */
 void etcd_transaction_require_session_to_read(struct transaction *transaction,
 					      const struct store_etcd *store);
 
-/* Only if the key was created by that revision; 0: if there is none. */
+/* Only if the key was created by that revision; 0: if there is no such key. */
 void etcd_transaction_require_created(struct transaction *transaction, const struct etcd_key *key,
 				      int64_t revision);
 
-/* Only if the key was written so often since it was created; 0: if there is none. */
+/* Only if the key was written so often since it was created; 0: if there is no such key. */
 void etcd_transaction_require_version(struct transaction *transaction, const struct etcd_key *key,
 				      int64_t version);
 
@@ -93,16 +93,23 @@ Etcd__PutRequest *etcd_transaction_put(struct transaction_branch *branch,
 void etcd_transaction_delete(struct transaction_branch *branch, const struct etcd_key *key,
 			     const struct etcd_key *end);
 
+/* Writes new data of a claim, with that lease, if the claim stands and its data were changed so
+ * often (STORE_ANY_VERSION: or more, or less); else the other branch shows the claim's keys up to
+ * `end`. */
+void etcd_transaction_change(struct transaction *transaction, const struct etcd_named *claim,
+			     const struct etcd_key *data, const struct etcd_key *end,
+			     const char *text, uint32_t version, int64_t lease);
+
 /* Sends all that was said, as grpc_call() does. NULL: out of memory, or not connected. */
 struct grpc_call *
 etcd_transaction_send(struct transaction *transaction, struct grpc *grpc, int64_t limit_ms,
 		      void (*done)(void *, int, const char *, const void *, size_t), void *context);
 
-/* The keys that the step of that number found; NULL: it is no step that reads. */
+/* The keys that the step of that number found; NULL: the step does not read. */
 const Etcd__RangeResponse *etcd_transaction_found(const Etcd__TxnResponse *answer, size_t step);
 
-/* A transaction that required the session was not carried out because of that. Then the session is
- * looked for anew. */
+/* Whether a transaction that required the session was not carried out because of that. Then the
+ * connection is left, and the session found again on the next one. */
 bool etcd_transaction_was_late(struct store_etcd *store, const Etcd__TxnResponse *answer);
 bool etcd_transaction_was_late_to_read(struct store_etcd *store, const Etcd__TxnResponse *answer);
 

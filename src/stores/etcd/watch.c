@@ -7,9 +7,9 @@
  * are, and goes on from the revision after that. When the stream has ended, or the servers have
  * compacted that revision away, it begins anew.
  *
- *   lost     in store->lost: until there is a connection, and not too many are being read
- *   read     in store->read: until the answer comes: set up, and told; or over, and told; or lost
- *   set up   in store->watches: until the claim goes: over, and told; or the stream ends: lost, and
+ *   lost     in watches.lost: until there is a connection, and not too many are being read
+ *   read     in watches.read: until the answer comes: set up, and told; or over, and told; or lost
+ *   set up   in watches.set_up: until the claim goes: over, and told; or the stream ends: lost, and
  *            told
  *
  * Who withdraws a claim deletes its data before it, in one transaction, or (farewell.c) earlier;
@@ -25,14 +25,21 @@
  *
  * Loop thread only.
  */
+#include "stores/etcd/watch.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
 #include <utlist.h>
 
 #include "base/clock.h"
-#include "stores/etcd/operation.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/lane.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
 #define WATCH "/etcdserverpb.Watch/Watch"
@@ -45,7 +52,7 @@ enum { READS_MAX = 256 };
 enum { QUESTIONS_IN_TIMEOUT = 4 };
 
 struct watch {
-	struct watch *prev, *next; /* in store->lost or store->read */
+	struct watch *prev, *next; /* in watches.lost or watches.read */
 	struct store_etcd *store;
 	void *tag;
 	char *path, *name;	 /* name NULL: it is of a file, or */
@@ -62,8 +69,6 @@ struct watch {
 	UT_hash_handle hh;
 };
 
-static void read_lost(struct store_etcd *store);
-
 static void free_watch(struct watch *watch)
 {
 	free(watch->path);
@@ -74,15 +79,8 @@ static void free_watch(struct watch *watch)
 
 static void send_request(struct store_etcd *store, const Etcd__WatchRequest *request)
 {
-	size_t bytes = etcd__watch_request__get_packed_size(request);
-	uint8_t *message = malloc(bytes);
-
-	if (message && store->watcher) {
-		etcd__watch_request__pack(request, message);
-		grpc_stream_send(store->watcher, message, bytes);
-		etcd_store_wake(store);
-	}
-	free(message);
+	if (etcd_message_send(store->watches.stream, &request->base) == 0)
+		etcd_wake(store);
 }
 
 static void send_cancel(struct store_etcd *store, int64_t id)
@@ -118,21 +116,21 @@ static void tell_change(struct watch *watch)
 	store->events->on_read(store->context, watch->tag, NULL, 0);
 }
 
-static void be_lost(struct watch *watch)
+static void lose(struct watch *watch)
 {
-	DL_APPEND(watch->store->lost, watch);
+	DL_APPEND(watch->store->watches.lost, watch);
 	tell_change(watch);
 }
 
 /* What a file's value has for the caller. NULL: out of memory. */
 static char *file_text(const Etcd__KeyValue *kv)
 {
-	const char *value = kv->value.len > 0 ? (const char *)kv->value.data : "";
 	bool is_new;
 	int64_t ms;
-	size_t head = etcd_file_value_parse(value, kv->value.len, &ms, &is_new);
+	size_t bytes;
+	const char *text = etcd_message_file(kv, &bytes, &ms, &is_new);
 
-	return strndup(value + head, kv->value.len - head);
+	return strndup(text, bytes);
 }
 
 /* The data of a claim: what another client's key has as its value. A claim of dlockfs has none left
@@ -145,13 +143,19 @@ static char *claim_text(const struct watch *watch, const Etcd__KeyValue *kv)
 	return has_none ? strdup("") : strndup((const char *)kv->value.data, kv->value.len);
 }
 
+/* How often the data were changed: a file's key was written once when the file was made. */
+static uint32_t version_of(const struct watch *watch, const Etcd__KeyValue *kv)
+{
+	return (uint32_t)kv->version - watch->claim.is_file;
+}
+
 static void report(struct watch *watch, const Etcd__KeyValue *value, uint32_t version)
 {
 	struct store_etcd *store = watch->store;
 	char *text = watch->claim.is_file ? file_text(value) : claim_text(watch, value);
 
-	if (!text) {
-		etcd_store_starve(store);
+	if (text == NULL) {
+		etcd_starve(store);
 		return;
 	}
 	tell_change(watch);
@@ -167,12 +171,12 @@ static void on_stream_ended(void *context, int status, const char *text)
 {
 	struct store_etcd *store = context;
 
-	store->watcher = NULL;
+	store->watches.stream = NULL;
 	etcd_watches_disconnected(store);
 	if (etcd_meaning(store, status, text) == ETCD_STRANGER)
 		grpc_leave(store->grpc);
 	else
-		etcd_store_wake(store);
+		etcd_wake(store);
 }
 
 /* Takes it out of those that are set up. */
@@ -180,7 +184,7 @@ static void take_down(struct watch *watch, bool at_server)
 {
 	struct store_etcd *store = watch->store;
 
-	HASH_DEL(store->watches, watch);
+	HASH_DEL(store->watches.set_up, watch);
 	if (at_server)
 		send_cancel(store, watch->id);
 }
@@ -193,7 +197,7 @@ static bool concerns_queue(const struct watch *watch, const Etcd__WatchResponse 
 		const char *rest;
 		size_t bytes;
 
-		if (kv && etcd_message_rest(kv, &watch->claim.key, &rest, &bytes) &&
+		if (kv != NULL && etcd_message_rest(kv, &watch->claim.key, &rest, &bytes) &&
 		    etcd_key_is_claim(rest, bytes))
 			return true;
 	}
@@ -212,11 +216,6 @@ static bool has_content(const struct watch *watch, const Etcd__KeyValue *kv)
 	       etcd_key_is_data_alone(rest, bytes);
 }
 
-static bool was_withdrawn(const struct watch *watch)
-{
-	return !watch->tells || watch->is_bare;
-}
-
 static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 {
 	struct store_etcd *store = watch->store;
@@ -231,15 +230,15 @@ static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 	for (size_t i = 0; i < response->n_events; i++) {
 		const Etcd__Event *event = response->events[i];
 
-		if (!event->kv)
+		if (event->kv == NULL)
 			continue;
-		watch->since = etcd_revision_after(event->kv->mod_revision);
+		watch->since = etcd_message_revision_after(event->kv->mod_revision);
 		if (etcd_message_is_key(event->kv, &watch->claim.key) &&
 		    event->type == ETCD__EVENT__TYPE__DELETE) {
 			take_down(watch, true);
-			if (watch->name)
+			if (watch->name != NULL)
 				etcd_lane_note_gone(store, watch->path, watch->name);
-			end(watch, was_withdrawn(watch) ? 0 : -EOWNERDEAD);
+			end(watch, watch->tells && !watch->is_bare ? -EOWNERDEAD : 0);
 			return;
 		}
 		if (event->type == ETCD__EVENT__TYPE__DELETE && has_content(watch, event->kv))
@@ -247,8 +246,7 @@ static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 		if (event->type == ETCD__EVENT__TYPE__PUT && has_content(watch, event->kv) &&
 		    event->kv->mod_revision > watch->data_revision) {
 			watch->data_revision = event->kv->mod_revision;
-			report(watch, event->kv,
-			       (uint32_t)event->kv->version - watch->claim.is_file);
+			report(watch, event->kv, version_of(watch, event->kv));
 		}
 	}
 }
@@ -265,8 +263,8 @@ static void on_canceled(struct watch *watch)
 	} else if (watch->is_gone) {
 		end(watch, -EOWNERDEAD); /* for all that is known */
 	} else {
-		be_lost(watch);
-		read_lost(store);
+		lose(watch);
+		etcd_watches_read_lost(store);
 	}
 }
 
@@ -277,33 +275,34 @@ static void on_response(void *context, const void *bytes, size_t count)
 		etcd_message_read(&etcd__watch_response__descriptor, bytes, count);
 	struct watch *watch;
 
-	if (!response) { /* out of memory: events would be missed */
-		struct grpc_call *watcher = store->watcher;
+	if (response == NULL) { /* out of memory: events would be missed */
+		struct grpc_call *watcher = store->watches.stream;
 
 		on_stream_ended(store, GRPC_CANCELLED, "");
 		grpc_cancel(watcher);
 		return;
 	}
-	store->asked_progress_ms = INT64_MAX;
-	if (response->header)
+	store->watches.asked_ms = INT64_MAX;
+	if (response->header != NULL)
 		etcd_note_seen(store, response->header);
-	HASH_FIND(hh, store->watches, &response->watch_id, sizeof(response->watch_id), watch);
-	if (watch && response->canceled)
+	HASH_FIND(hh, store->watches.set_up, &response->watch_id, sizeof(response->watch_id),
+		  watch);
+	if (watch != NULL && response->canceled)
 		on_canceled(watch);
-	else if (watch && response->n_events > 0)
+	else if (watch != NULL && response->n_events > 0)
 		on_events(watch, response);
 	etcd__watch_response__free_unpacked(response, NULL);
 }
 
 static bool has_stream(struct store_etcd *store)
 {
-	if (!store->watcher && store->step == SESSION_CONNECTED) {
-		store->watcher =
+	if (store->watches.stream == NULL && etcd_is_open(store)) {
+		store->watches.stream =
 			grpc_stream(store->grpc, WATCH, on_response, on_stream_ended, store);
-		store->asked_progress_ms = INT64_MAX;
-		store->progress_ms = clock_now_ms();
+		store->watches.asked_ms = INT64_MAX;
+		store->watches.progress_ms = clock_now_ms();
 	}
-	return store->watcher != NULL;
+	return store->watches.stream != NULL;
 }
 
 /* Up to where the watch is. Returns false when out of memory. */
@@ -337,9 +336,9 @@ static bool set_up(struct watch *watch)
 	bool done = false;
 
 	if (range_end_of(watch, &range_end) && has_stream(store)) {
-		watch->id = ++store->watch_ids;
-		HASH_ADD(hh, store->watches, id, sizeof(watch->id), watch);
-		done = watch->hh.tbl;
+		watch->id = ++store->watches.last_id;
+		HASH_ADD(hh, store->watches.set_up, id, sizeof(watch->id), watch);
+		done = watch->hh.tbl != NULL;
 	}
 	if (done)
 		send_create(watch, &range_end);
@@ -349,59 +348,52 @@ static bool set_up(struct watch *watch)
 
 /* Reading */
 
-static int send_read(struct operation *operation)
+static int say_read(struct operation *operation, struct transaction *transaction)
 {
 	const struct watch *watch = operation->tag;
-	struct transaction transaction;
-	struct etcd_key range_end = {0};
-	int error = -ENOMEM;
+	struct etcd_key *end = &operation->said[0];
 
-	etcd_transaction_init(&transaction);
-	if (etcd_key_end_of_claim(&range_end, &watch->claim.key)) {
-		etcd_transaction_range(&transaction.then, &watch->claim.key,
-				       watch->claim.is_ours ? &range_end : NULL);
-		error = etcd_operation_call(operation, &transaction);
-	}
-	free(range_end.bytes);
-	return error;
+	if (!etcd_key_end_of_claim(end, &watch->claim.key))
+		return -ENOMEM;
+	etcd_transaction_range(&transaction->then, &watch->claim.key,
+			       watch->claim.is_ours ? end : NULL);
+	return 0;
 }
 
 /* What was read begins the watch, or ends it. */
 static void begin(struct watch *watch, const Etcd__TxnResponse *answer)
 {
 	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
-	const Etcd__KeyValue *claim = found && found->n_kvs > 0 ? found->kvs[0] : NULL;
-	const Etcd__KeyValue *data = found ? etcd_message_data(found, &watch->claim.key) : NULL;
+	const Etcd__KeyValue *claim = found != NULL && found->n_kvs > 0 ? found->kvs[0] : NULL;
+	const Etcd__KeyValue *data =
+		found != NULL ? etcd_message_data(found, &watch->claim.key) : NULL;
 
-	if (!claim || !etcd_message_is_key(claim, &watch->claim.key) ||
-	    (watch->name && claim->create_revision != watch->claim.order)) {
-		if (watch->name)
+	if (claim == NULL || !etcd_message_is_key(claim, &watch->claim.key) ||
+	    (watch->name != NULL && claim->create_revision != watch->claim.order)) {
+		if (watch->name != NULL)
 			etcd_lane_note_gone(watch->store, watch->path, watch->name);
 		watch->is_gone = true;
 		if (!watch->tells)
 			end(watch, 0);
 		else if (!set_up(watch))
-			be_lost(watch);
+			lose(watch);
 		return;
 	}
 	if (claim->lease == 0) {
 		end(watch, -ENXIO);
 		return;
 	}
-	watch->since = etcd_revision_after(answer->header->revision);
+	watch->since = etcd_message_revision_after(answer->header->revision);
+	watch->tells = !watch->claim.is_file && data != NULL &&
+		       data->create_revision == claim->create_revision;
 	if (watch->claim.is_file)
-		data = NULL;
-	watch->tells = data && data->create_revision == claim->create_revision;
-	watch->data_revision = data		      ? data->mod_revision
-			       : watch->claim.is_file ? claim->mod_revision
-						      : 0;
+		data = claim;
+	watch->data_revision = data != NULL ? data->mod_revision : 0;
 	if (set_up(watch))
-		report(watch, data ? data : claim,
-		       data		      ? (uint32_t)data->version
-		       : watch->claim.is_file ? (uint32_t)claim->version - 1
-					      : 0);
+		report(watch, data != NULL ? data : claim,
+		       data != NULL ? version_of(watch, data) : 0);
 	else
-		be_lost(watch);
+		lose(watch);
 }
 
 static void conclude_read(struct operation *operation, int error, const Etcd__TxnResponse *answer)
@@ -409,36 +401,34 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 	struct store_etcd *store = operation->store;
 	struct watch *watch = operation->tag;
 
-	DL_DELETE(store->read, watch);
-	store->watches_read--;
+	DL_DELETE(store->watches.read, watch);
+	store->watches.reads--;
 	if (error == -ECONNRESET)
-		DL_APPEND(store->lost, watch);
+		DL_APPEND(store->watches.lost, watch);
 	else if (error)
 		end(watch, error);
 	else
 		begin(watch, answer);
 	etcd_operation_end(operation, error);
-	read_lost(store);
+	etcd_watches_read_lost(store);
 }
 
-/* Reads as many of those that are lost as may be read at a time. */
-static void read_lost(struct store_etcd *store)
-{
-	while (store->lost && store->step == SESSION_CONNECTED && store->watches_read < READS_MAX) {
-		struct watch *watch = store->lost;
-		struct operation *operation =
-			etcd_operation_create(store, STORE_WATCH, watch, watch->path, NULL);
+static const struct operation_kind read_kind = {STORE_WATCH, "cannot watch a claim of", say_read,
+						conclude_read, .batch = BATCH_NONE};
 
-		if (!operation) {
-			etcd_store_starve(store);
+void etcd_watches_read_lost(struct store_etcd *store)
+{
+	while (store->watches.lost != NULL && etcd_is_open(store) &&
+	       store->watches.reads < READS_MAX) {
+		struct watch *watch = store->watches.lost;
+		struct operation *operation =
+			etcd_operation_create(store, &read_kind, watch, watch->path, NULL);
+
+		if (operation == NULL)
 			return;
-		}
-		DL_DELETE(store->lost, watch);
-		DL_APPEND(store->read, watch);
-		operation->doing = "cannot watch a claim of";
-		operation->send = send_read;
-		operation->conclude = conclude_read;
-		store->watches_read++;
+		DL_DELETE(store->watches.lost, watch);
+		DL_APPEND(store->watches.read, watch);
+		store->watches.reads++;
 		etcd_operation_start(operation, false);
 	}
 }
@@ -448,9 +438,9 @@ static bool set_key(struct watch *watch)
 {
 	const char *root = watch->store->root;
 
-	if (watch->name) {
+	if (watch->name != NULL) {
 		watch->claim = etcd_key_of_claim(root, watch->path, watch->name);
-		return watch->claim.key.bytes;
+		return watch->claim.key.bytes != NULL;
 	}
 	watch->claim.is_file = !watch->attends;
 	return watch->attends ? etcd_key_of_queue(&watch->claim.key, root, watch->path)
@@ -463,14 +453,14 @@ static struct watch *create(struct store_etcd *store, void *tag, const char *pat
 {
 	struct watch *watch = calloc(1, sizeof(*watch));
 
-	if (!watch)
+	if (watch == NULL)
 		return NULL;
 	watch->store = store;
 	watch->tag = tag;
 	watch->attends = attends;
 	watch->path = strdup(path);
-	watch->name = name ? strdup(name) : NULL;
-	if (watch->path && (!name || watch->name) && set_key(watch))
+	watch->name = name != NULL ? strdup(name) : NULL;
+	if (watch->path != NULL && (name == NULL || watch->name != NULL) && set_key(watch))
 		return watch;
 	free_watch(watch);
 	return NULL;
@@ -481,23 +471,23 @@ void etcd_watch(struct store *base, void *tag, const char *path, const char *nam
 	struct store_etcd *store = store_etcd_from(base);
 	struct watch *watch = create(store, tag, path, name, false);
 
-	if (!watch) {
-		etcd_store_starve(store);
+	if (watch == NULL) {
+		etcd_starve(store);
 		return;
 	}
-	DL_APPEND(store->lost, watch);
-	read_lost(store);
+	DL_APPEND(store->watches.lost, watch);
+	etcd_watches_read_lost(store);
 }
 
 void etcd_watches_attend(struct store_etcd *store, void *tag, const char *path, int64_t revision)
 {
 	struct watch *watch = create(store, tag, path, NULL, true);
 
-	if (!watch) {
-		etcd_store_starve(store);
+	if (watch == NULL) {
+		etcd_starve(store);
 		return;
 	}
-	watch->since = etcd_revision_after(revision);
+	watch->since = etcd_message_revision_after(revision);
 	if (!set_up(watch))
 		end(watch, 0);
 }
@@ -514,8 +504,8 @@ void etcd_watches_note_listed(struct store_etcd *store, const char *path,
 
 		if (!etcd_message_rest(kv, prefix, &rest, &bytes) || !etcd_key_is_data(rest, bytes))
 			continue;
-		HASH_ITER (hh, store->watches, watch, next) {
-			if (!watch->name || strcmp(watch->path, path) != 0 ||
+		HASH_ITER (hh, store->watches.set_up, watch, next) {
+			if (watch->name == NULL || strcmp(watch->path, path) != 0 ||
 			    !etcd_message_is_key(before, &watch->claim.key) ||
 			    kv->mod_revision <= watch->data_revision)
 				continue;
@@ -524,32 +514,32 @@ void etcd_watches_note_listed(struct store_etcd *store, const char *path,
 	}
 }
 
-void etcd_watches_connected(struct store_etcd *store)
+static void end_stream(struct store_etcd *store)
 {
-	read_lost(store);
+	if (store->watches.stream != NULL)
+		grpc_cancel(store->watches.stream);
+	store->watches.stream = NULL;
 }
 
 void etcd_watches_disconnected(struct store_etcd *store)
 {
 	struct watch *watch, *next;
 
-	if (store->watcher)
-		grpc_cancel(store->watcher);
-	store->watcher = NULL;
-	HASH_ITER (hh, store->watches, watch, next) {
+	end_stream(store);
+	HASH_ITER (hh, store->watches.set_up, watch, next) {
 		take_down(watch, false);
 		if (watch->attends)
 			end(watch, 0);
 		else
-			be_lost(watch);
+			lose(watch);
 	}
 }
 
 static void free_list(struct watch **list)
 {
-	struct watch *watch, *next;
+	struct watch *watch;
 
-	DL_FOREACH_SAFE (*list, watch, next) {
+	while ((watch = *list) != NULL) {
 		DL_DELETE(*list, watch);
 		free_watch(watch);
 	}
@@ -559,16 +549,14 @@ void etcd_watches_drop(struct store_etcd *store)
 {
 	struct watch *watch, *next;
 
-	if (store->watcher)
-		grpc_cancel(store->watcher);
-	store->watcher = NULL;
-	HASH_ITER (hh, store->watches, watch, next) {
-		HASH_DEL(store->watches, watch);
+	end_stream(store);
+	HASH_ITER (hh, store->watches.set_up, watch, next) {
+		HASH_DEL(store->watches.set_up, watch);
 		free_watch(watch);
 	}
-	free_list(&store->lost);
-	free_list(&store->read);
-	store->watches_read = 0;
+	free_list(&store->watches.lost);
+	free_list(&store->watches.read);
+	store->watches.reads = 0;
 }
 
 /* Progress */
@@ -577,12 +565,12 @@ int64_t etcd_watches_next_ms(const struct store_etcd *store)
 {
 	int64_t period_ms = store->lease.timeout_ms / QUESTIONS_IN_TIMEOUT;
 
-	if (store->step == SESSION_CONNECTED && store->lost && store->watches_read == 0)
+	if (store->watches.lost != NULL && store->watches.reads == 0 && etcd_is_open(store))
 		return INT64_MIN;
-	if (!store->watcher || !store->watches)
+	if (store->watches.stream == NULL || store->watches.set_up == NULL)
 		return INT64_MAX;
-	return store->asked_progress_ms != INT64_MAX ? store->asked_progress_ms + period_ms
-						     : store->progress_ms + period_ms;
+	return store->watches.asked_ms != INT64_MAX ? store->watches.asked_ms + period_ms
+						    : store->watches.progress_ms + period_ms;
 }
 
 void etcd_watches_on_time(struct store_etcd *store, int64_t now_ms)
@@ -592,14 +580,14 @@ void etcd_watches_on_time(struct store_etcd *store, int64_t now_ms)
 
 	if (etcd_watches_next_ms(store) > now_ms)
 		return;
-	if (store->asked_progress_ms != INT64_MAX) {
-		store->asked_progress_ms = INT64_MAX;
+	if (store->watches.asked_ms != INT64_MAX) {
+		store->watches.asked_ms = INT64_MAX;
 		etcd_watches_disconnected(store);
-	} else if (store->watcher) {
+	} else if (store->watches.stream != NULL) {
 		request.request_case = ETCD__WATCH_REQUEST__REQUEST_PROGRESS;
 		request.progress = &progress;
-		store->asked_progress_ms = store->progress_ms = now_ms;
+		store->watches.asked_ms = store->watches.progress_ms = now_ms;
 		send_request(store, &request);
 	}
-	read_lost(store);
+	etcd_watches_read_lost(store);
 }

@@ -7,7 +7,11 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "stores/etcd/operation.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/lane.h"
+#include "stores/etcd/slots.h"
+#include "stores/etcd/state.h"
+#include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
 enum { MARKER, DATA, END_OF_MARKER };
@@ -44,36 +48,36 @@ static void conclude_withdraw(struct operation *operation, int error,
 	const struct claim_name *parts = &operation->claim.parts;
 
 	if (!error && !answer->succeeded && operation->marked && operation->retries++ == 0) {
-		etcd_operation_send_again(operation);
+		etcd_operation_send(operation);
 		return;
 	}
-	if (!error && parts->id.session == store->claims_session)
+	if (!error && parts->id.session == store->operations.claims_session)
 		etcd_slot_give(store, operation->path, parts->slot);
 	etcd_lane_end_withdrawal(store, operation->path, operation->name, !error);
 	store->events->on_withdrawn(store->context, operation->tag, error);
 	etcd_operation_end(operation, error);
 }
 
+static const struct operation_kind withdraw = {STORE_WITHDRAW, "cannot withdraw a claim of",
+					       say_withdraw, conclude_withdraw,
+					       .batch = BATCH_WITHDRAWALS};
+
 void etcd_withdraw(struct store *base, const struct store_told *told, void *tag, const char *path,
 		   const char *name, int64_t order, bool marker)
 {
 	assert(told);
-	struct operation *operation = etcd_operation_create_about(
-		store_etcd_from(base), STORE_WITHDRAW, tag, path, name, NULL);
+	struct operation *operation = etcd_operation_create_about(store_etcd_from(base), &withdraw,
+								  tag, path, name, NULL);
 
-	if (!operation)
+	if (operation == NULL)
 		return;
 	/* Whose answers are about a claim that must not have ended. */
 	bool waits = etcd_lane_is_about(operation->store, path, name);
 	if (!etcd_lane_begin_withdrawal(operation->store, path, name)) {
 		etcd_operation_free(operation);
-		etcd_store_starve(store_etcd_from(base));
+		etcd_starve(store_etcd_from(base));
 		return;
 	}
 	operation->marked = operation->alone = marker;
-	operation->doing = "cannot withdraw a claim of";
-	operation->say = say_withdraw;
-	operation->send = etcd_batches_add;
-	operation->conclude = conclude_withdraw;
 	etcd_operation_start(operation, waits);
 }

@@ -176,14 +176,14 @@ void queue_remove_if_empty(struct queue *queue);
 struct node *node_create(struct local_store *store, struct queue *queue,
 			 const struct claim_name *name, const char *text, int64_t *ret_after);
 
-/* The same with this order; the counter goes on behind it. */
+/* Puts a claim of this order into the queue; the counter goes on behind that order. */
 struct node *node_restore(struct local_store *store, struct queue *queue, const char *name,
 			  const char *text, int64_t order);
 
 /* The claim of that name; NULL: there is none. */
 struct node *node_find(const struct local_service *service, const char *path, const char *name);
 
-/* The same for an orphan. */
+/* The orphan of that name; NULL: there is none. */
 struct node *node_find_orphan(const struct local_service *service, const char *path,
 			      const char *name);
 
@@ -195,7 +195,7 @@ int node_amend(struct node *node, const char *text);
  * with a marker stays in the queue as an orphan. A queue without claims goes. */
 void node_remove(struct node *node, bool withdrawn);
 
-/* Takes the orphan out of its queue; likewise. */
+/* Takes the orphan out of its queue. A queue without claims goes. */
 void node_remove_orphan(struct node *node);
 
 /* The queue as it is. Returns NULL when out of memory, or if it is NULL or has no claims. */

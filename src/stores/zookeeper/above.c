@@ -75,7 +75,7 @@ static void conclude_look(struct operation *operation)
 	struct above *above;
 
 	HASH_FIND_STR(operation->store->above, operation->path, above);
-	if (above) {
+	if (above != NULL) {
 		above->looking = false;
 		if (operation->code == ZOK)
 			note(above, &operation->stat);
@@ -90,7 +90,7 @@ static void look(struct store_zookeeper *store, struct above *above)
 	struct operation *operation =
 		operation_new_at(store, STORE_LOOK, NULL, conclude_look, above->path);
 
-	if (!operation)
+	if (operation == NULL)
 		return;
 	above->generation = store->generation;
 	above->looking = true;
@@ -118,16 +118,16 @@ static struct above *find(struct store_zookeeper *store, const char *path, size_
 	struct above *above;
 
 	HASH_FIND(hh, store->above, path, path_bytes, above);
-	if (above)
+	if (above != NULL)
 		return above;
 	forget_unused(store);
 	above = calloc(1, sizeof(*above) + path_bytes + 1);
-	if (!above)
+	if (above == NULL)
 		return NULL;
 	memcpy(above->path, path, path_bytes);
 	above->looked_us = INT64_MIN / 2;
 	HASH_ADD(hh, store->above, path[0], path_bytes, above);
-	if (above->hh.tbl)
+	if (above->hh.tbl != NULL)
 		return above;
 	free(above);
 	return NULL;
@@ -138,7 +138,7 @@ static bool pauses(struct store_zookeeper *store, const char *path, size_t path_
 	struct above *above = find(store, path, path_bytes);
 	int64_t now_us = histogram_now_us();
 
-	if (!above)
+	if (above == NULL)
 		return false;
 	bool pause = now_us < above->pause_us;
 	bool looking = above->looking && above->generation == store->generation;
@@ -147,7 +147,7 @@ static bool pauses(struct store_zookeeper *store, const char *path, size_t path_
 	return pause;
 }
 
-bool zookeeper_puts_off(struct operation *operation)
+bool zookeeper_above_pauses(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
 	const char *path = operation->path;

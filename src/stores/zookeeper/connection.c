@@ -23,7 +23,7 @@ static void tell_session(struct store_zookeeper *store, enum store_session sessi
 	store->events->on_session(store->context, session, store->timeout_ms);
 }
 
-void zookeeper_end_session(struct store_zookeeper *store, struct zookeeper_session *session)
+void zookeeper_connection_end(struct store_zookeeper *store, struct zookeeper_session *session)
 {
 	session->over = true;
 	zookeeper_connector_renew(store->connector, session, store->giving_up.told,
@@ -56,18 +56,18 @@ static void move_session(struct store_zookeeper *store)
 /* Not at once: the former handle may still find a server that accepts it. */
 static bool is_to_move(const struct store_zookeeper *store)
 {
-	return store->told == STORE_SUSPENDED && store->session && !store->resuming &&
+	return store->told == STORE_SUSPENDED && store->session != NULL && !store->resuming &&
 	       histogram_now_us() - store->suspended_us >=
 		       MOVE_TIMEOUTS * INT64_C(1000) * store->timeout_ms;
 }
 
 /* If there is only one server, a silent connection to it may still be better than a new one. */
-void zookeeper_nudge(struct store *base)
+void zookeeper_connection_nudge(struct store *base)
 {
 	struct store_zookeeper *store = (struct store_zookeeper *)base;
 
 	zookeeper_seek_note_server(store);
-	if (store->told == STORE_CONNECTED && !strchr(store->servers, ','))
+	if (store->told == STORE_CONNECTED && strchr(store->servers, ',') == NULL)
 		return;
 	if (store->told == STORE_CONNECTED)
 		log_warning("ZooKeeper at %s does not answer: trying another server",
@@ -86,11 +86,11 @@ static struct zookeeper_session *give_up(struct store_zookeeper *store)
 
 	store->generation++;
 	zookeeper_seek_end(store);
-	zookeeper_forget_watches(store);
+	zookeeper_watch_forget(store);
 	HASH_CLEAR(hh, store->attentions);
-	if (session)
+	if (session != NULL)
 		session->over = true;
-	store->giving_up.abandoned |= store->resuming && !store->session;
+	store->giving_up.abandoned |= store->resuming && store->session == NULL;
 	store->resuming = false;
 	store->id = (clientid_t){0};
 	store->session = NULL;
@@ -107,21 +107,21 @@ static struct zookeeper_session *give_up(struct store_zookeeper *store)
 	return session;
 }
 
-void zookeeper_renew(struct store *base, const struct store_told *told)
+void zookeeper_connection_renew(struct store *base, const struct store_told *told)
 {
 	struct store_zookeeper *store = (struct store_zookeeper *)base;
 	struct zookeeper_session *session = store->giving_up.session;
 
-	assert(told);
+	assert(told != NULL);
 	store->giving_up.session = NULL;
 	if (store->told != STORE_LOST)
 		session = give_up(store);
 	store->giving_up.told = told;
-	if (session)
-		zookeeper_end_session(store, session);
+	if (session != NULL)
+		zookeeper_connection_end(store, session);
 }
 
-void zookeeper_lose_session(struct store_zookeeper *store)
+void zookeeper_connection_lose(struct store_zookeeper *store)
 {
 	bool told = store->told == STORE_LOST;
 	const struct store_told *holders_told = store->giving_up.told;
@@ -133,12 +133,12 @@ void zookeeper_lose_session(struct store_zookeeper *store)
 	if (!told) {
 		store->giving_up.session = session;
 		tell_session(store, STORE_LOST);
-	} else if (session) {
-		zookeeper_end_session(store, session);
+	} else if (session != NULL) {
+		zookeeper_connection_end(store, session);
 	}
 }
 
-void zookeeper_tell_connected(struct store_zookeeper *store)
+void zookeeper_connection_made(struct store_zookeeper *store)
 {
 	size_t limit;
 
@@ -155,7 +155,7 @@ void zookeeper_tell_connected(struct store_zookeeper *store)
 	tell_session(store, STORE_CONNECTED);
 }
 
-void zookeeper_tell_suspended(struct store_zookeeper *store)
+void zookeeper_connection_suspended(struct store_zookeeper *store)
 {
 	log_warning("connection to ZooKeeper at %s lost", store->server);
 	tell_session(store, STORE_SUSPENDED);

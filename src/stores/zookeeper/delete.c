@@ -72,10 +72,10 @@ static void send_delete(struct operation *operation)
 {
 	struct pair *pair = operation->pair;
 
-	operation->waited = (pair && pair->apart ? 2 : 1) + (operation->marker != NULL);
-	if (operation->marker)
+	operation->waited = (pair != NULL && pair->apart ? 2 : 1) + (operation->marker != NULL);
+	if (operation->marker != NULL)
 		delete_marker(operation);
-	if (!pair)
+	if (pair == NULL)
 		delete_claim(operation);
 	else if (!pair->apart)
 		delete_pair(operation);
@@ -88,7 +88,7 @@ static bool delete_half(struct operation *operation)
 {
 	struct pair *pair = operation->pair;
 
-	if (!pair || pair->apart || operation->code != ZNONODE)
+	if (pair == NULL || pair->apart || operation->code != ZNONODE)
 		return false;
 	if (operation->generation != operation->store->generation) {
 		operation->code = ZCONNECTIONLOSS;
@@ -105,7 +105,7 @@ static int both_codes(const struct operation *operation)
 {
 	const struct pair *pair = operation->pair;
 
-	if (!pair || !pair->apart || (operation->code != ZOK && operation->code != ZNONODE))
+	if (pair == NULL || !pair->apart || (operation->code != ZOK && operation->code != ZNONODE))
 		return operation->code;
 	return operation->code == ZOK && pair->code == ZNONODE ? ZOK : pair->code;
 }
@@ -127,13 +127,13 @@ static void conclude_withdraw(struct operation *operation)
 	if (delete_half(operation))
 		return;
 	int code = both_codes(operation);
-	if (operation->marker && (code == ZOK || code == ZNONODE) &&
+	if (operation->marker != NULL && (code == ZOK || code == ZNONODE) &&
 	    operation->marker_code != ZNONODE)
 		code = operation->marker_code;
 	if (code != ZNONODE)
 		error = operation_error(operation, code, "cannot delete");
 	zookeeper_idle_use(store, operation->path);
-	if (!error && operation_wears_out_counter(operation->order)) {
+	if (!error && zookeeper_queue_wears_out(operation->order)) {
 		/* Fails, harmlessly, as long as there are other claims. */
 		*operation_cut(operation->path, 1) = '\0';
 		zoo_adelete(store->handle, operation->path, -1, operation_on_ignored, NULL);
@@ -143,14 +143,14 @@ static void conclude_withdraw(struct operation *operation)
 	operation_release(operation);
 }
 
-void zookeeper_withdraw(struct store *base, const struct store_told *told, void *tag,
-			const char *path, const char *name, int64_t order, bool marker)
+void zookeeper_delete_own(struct store *base, const struct store_told *told, void *tag,
+			  const char *path, const char *name, int64_t order, bool marker)
 {
 	struct operation *operation = operation_create(
 		(struct store_zookeeper *)base, STORE_WITHDRAW, tag, conclude_withdraw, path, name);
 
-	assert(told);
-	if (!operation)
+	assert(told != NULL);
+	if (operation == NULL)
 		return;
 	operation->order = order;
 	if (find_companion(operation, path, name) &&
@@ -165,18 +165,18 @@ static void conclude_remove(struct operation *operation)
 	if (delete_half(operation))
 		return;
 	operation->code = both_codes(operation);
-	zookeeper_conclude_change(operation);
+	zookeeper_look_conclude(operation);
 }
 
-int zookeeper_remove(struct store *base, struct store_change *change, const char *path,
-		     const char *name, uint64_t session)
+int zookeeper_delete_any(struct store *base, struct store_change *change, const char *path,
+			 const char *name, uint64_t session)
 {
 	struct operation *operation;
 
 	if (session == (uint64_t)base->ops->session(base))
 		return -EPERM;
-	operation = zookeeper_ask(base, STORE_REMOVE, change, conclude_remove, path, name);
-	if (!operation)
+	operation = zookeeper_look_ask(base, STORE_REMOVE, change, conclude_remove, path, name);
+	if (operation == NULL)
 		return -ENOMEM;
 	if (!find_companion(operation, path, name)) {
 		operation_free(operation);

@@ -98,15 +98,15 @@ static void on_owner(int code, const struct Stat *stat, const void *data)
 	operation_answered(owner->operation);
 }
 
-void zookeeper_ask_owner(struct operation *operation, const char *path,
-			 struct zookeeper_owner *owner)
+void zookeeper_files_ask_owner(struct operation *operation, const char *path,
+			       struct zookeeper_owner *owner)
 {
 	*owner = (struct zookeeper_owner){.operation = operation, .code = ZCONNECTIONLOSS};
 	operation_made(operation, zoo_aexists(operation->store->handle, path, 0, on_owner, owner),
 		       &owner->code);
 }
 
-int zookeeper_judge_owner(const struct zookeeper_owner *owner)
+int zookeeper_files_judge_owner(const struct zookeeper_owner *owner)
 {
 	if (owner->code == ZOK && owner->session != owner->operation->store->id.client_id)
 		return ZNONODE;
@@ -123,7 +123,7 @@ static zoo_op_t *add_op(struct alteration *alteration)
 static void add_step(struct operation *operation, struct step *step)
 {
 	struct alteration *alteration = alteration_of(operation);
-	int bytes = step->text ? (int)strlen(step->text) : 0;
+	int bytes = step->text != NULL ? (int)strlen(step->text) : 0;
 
 	step->op = alteration->ops_count;
 	if (step->kind == STEP_TAKE && !step->absent)
@@ -155,7 +155,7 @@ static void ask_owners(struct operation *operation)
 		struct step *step = &alteration->steps[i];
 
 		if (step->kind == STEP_CHECK)
-			zookeeper_ask_owner(operation, step->znode, &step->owner);
+			zookeeper_files_ask_owner(operation, step->znode, &step->owner);
 	}
 }
 
@@ -173,10 +173,11 @@ static void send_alter(struct operation *operation)
 		ask_owners(operation);
 		return;
 	}
-	above->count = alteration->deep ? zookeeper_levels_above(alteration->deep->znode) : 0;
+	above->count =
+		alteration->deep != NULL ? zookeeper_place_levels(alteration->deep->znode) : 0;
 	operation->waited = (int)above->count + 1 + (int)alteration->checks;
-	if (alteration->deep)
-		zookeeper_create_above(above, alteration->deep->znode);
+	if (alteration->deep != NULL)
+		zookeeper_place_above(above, alteration->deep->znode);
 	alteration->ops_count = 0;
 	memset(alteration->results, 0, sizeof(alteration->results));
 	for (size_t i = 0; i < alteration->count; i++)
@@ -216,7 +217,7 @@ static struct step *find_failed(const struct operation *operation, bool *ret_mak
 		return NULL;
 	for (size_t i = 0; i < alteration->count && alteration->steps[i].op <= op; i++)
 		failed = &alteration->steps[i];
-	if (failed)
+	if (failed != NULL)
 		*ret_making = failed->kind == STEP_MAKE ||
 			      (failed->kind == STEP_TAKE && (failed->absent || op > failed->op));
 	return failed;
@@ -232,7 +233,8 @@ static bool judge_looks(struct operation *operation)
 		return false;
 	for (size_t i = 0; i < alteration->count; i++) {
 		struct step *step = &alteration->steps[i];
-		int code = step->kind == STEP_CHECK ? zookeeper_judge_owner(&step->owner) : ZOK;
+		int code =
+			step->kind == STEP_CHECK ? zookeeper_files_judge_owner(&step->owner) : ZOK;
 
 		if (code != ZOK && code != ZNONODE) {
 			operation->code = code;
@@ -262,7 +264,7 @@ static bool adapt(struct operation *operation)
 	bool making = false;
 	struct step *step = find_failed(operation, &making);
 
-	if (!step || is_without_directory(operation, step))
+	if (step == NULL || is_without_directory(operation, step))
 		return false;
 	alteration->deep = NULL;
 	if (operation->code == ZNONODE && making)
@@ -302,7 +304,8 @@ static int judge_owners(const struct operation *operation)
 
 	for (size_t i = 0; i < alteration->count; i++) {
 		const struct step *step = &alteration->steps[i];
-		int code = step->kind == STEP_CHECK ? zookeeper_judge_owner(&step->owner) : ZOK;
+		int code =
+			step->kind == STEP_CHECK ? zookeeper_files_judge_owner(&step->owner) : ZOK;
 
 		if (code == ZNONODE && alteration->checks < alteration->count)
 			return ZCONNECTIONLOSS;
@@ -352,11 +355,11 @@ static int alter_error(struct operation *operation)
 		name_failed(operation, &alteration->steps[0]);
 	if (alteration->count == 0 && alteration->ops_count > 0 && operation->code == ZNOAUTH)
 		return 0;
-	if (failed)
+	if (failed != NULL)
 		name_failed(operation, failed);
-	if (failed && is_without_directory(operation, failed))
+	if (failed != NULL && is_without_directory(operation, failed))
 		operation->code = alteration->above.code;
-	if (failed)
+	if (failed != NULL)
 		return step_error(operation, failed);
 	if (operation->code == ZOK)
 		operation->code = judge_owners(operation);
@@ -395,21 +398,21 @@ static bool copy_step(struct operation *operation, const struct store_step *from
 	step->znode = operation_znode(operation->store, from->path, NULL);
 	step->text = has_text ? strdup(from->text) : NULL;
 	alteration->checks += from->kind == STEP_CHECK;
-	if (!step->znode || (has_text && !step->text))
+	if (step->znode == NULL || (has_text && step->text == NULL))
 		return false;
 	operation->packet_bytes += strlen(step->znode) + (has_text ? strlen(step->text) : 0);
 	return true;
 }
 
-int zookeeper_alter(struct store *base, struct store_change *change, const struct store_step *steps,
-		    size_t count)
+int zookeeper_files_alter(struct store *base, struct store_change *change,
+			  const struct store_step *steps, size_t count)
 {
 	struct operation *operation =
-		zookeeper_ask(base, STORE_ALTER, change, conclude_alter, NULL, NULL);
+		zookeeper_look_ask(base, STORE_ALTER, change, conclude_alter, NULL, NULL);
 	struct alteration *alteration;
 	bool complete;
 
-	if (!operation)
+	if (operation == NULL)
 		return -ENOMEM;
 	alteration = operation->memory = calloc(1, sizeof(*alteration));
 	complete = alteration != NULL;
@@ -436,7 +439,7 @@ static char **decode_files(const struct operation *operation, size_t *ret_count)
 	const char *name = names->text;
 
 	*ret_count = 0;
-	for (size_t i = 0; decoded && i < names->count; i++, name += strlen(name) + 1) {
+	for (size_t i = 0; decoded != NULL && i < names->count; i++, name += strlen(name) + 1) {
 		char **file = &decoded[*ret_count];
 
 		if (operation_is_reserved(operation, name) ||
@@ -463,7 +466,7 @@ static void conclude_files(struct operation *operation)
 
 	if (!error) {
 		names = decode_files(operation, &count);
-		error = names ? 0 : -ENOMEM;
+		error = names != NULL ? 0 : -ENOMEM;
 	}
 	operation_note_end(operation, error);
 	files->done(files, error, (const char *const *)names, count);
@@ -476,9 +479,9 @@ static void conclude_files(struct operation *operation)
 int zookeeper_files(struct store *base, struct store_files *files, const char *directory)
 {
 	struct operation *operation =
-		zookeeper_ask(base, STORE_FILES, files, conclude_files, directory, NULL);
+		zookeeper_look_ask(base, STORE_FILES, files, conclude_files, directory, NULL);
 
-	if (!operation)
+	if (operation == NULL)
 		return -ENOMEM;
 	operation_start(operation, operation_ask_children);
 	return 0;

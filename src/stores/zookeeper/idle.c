@@ -90,20 +90,20 @@ static void note(struct idle_set *set, const char *path, size_t bytes)
 {
 	struct idle *idle = find(set, path, bytes);
 
-	if (idle) {
+	if (idle != NULL) {
 		make_due(set, idle);
 		return;
 	}
-	if (HASH_COUNT(set->by_path) >= NOTED_MAX && set->busy)
+	if (HASH_COUNT(set->by_path) >= NOTED_MAX && set->busy != NULL)
 		forget(set, set->busy);
 	if (HASH_COUNT(set->by_path) >= NOTED_MAX)
 		return;
 	idle = calloc(1, sizeof(*idle) + bytes + 1);
-	if (!idle)
+	if (idle == NULL)
 		return;
 	memcpy(idle->path, path, bytes);
 	HASH_ADD(hh, set->by_path, path[0], bytes, idle);
-	if (!idle->hh.tbl) {
+	if (idle->hh.tbl == NULL) {
 		free(idle);
 		return;
 	}
@@ -139,7 +139,7 @@ void zookeeper_idle_use(struct store_zookeeper *store, const char *path)
 	const char *end = strrchr(path, '/');
 	struct idle *idle = find(&store->idle, path, (size_t)(end - path));
 
-	if (idle)
+	if (idle != NULL)
 		make_due(&store->idle, idle);
 }
 
@@ -157,9 +157,9 @@ static void conclude(struct operation *operation, int code)
 	bool answered = code == ZOK || code == ZNONODE || code == ZNOTEMPTY || code == ZBADVERSION;
 	int error = answered ? 0 : operation_error(operation, code, "cannot delete");
 
-	if (idle && !idle->due && error == -ECONNRESET)
+	if (idle != NULL && !idle->due && error == -ECONNRESET)
 		make_due(set, idle);
-	else if (idle && !idle->due && code != ZNOTEMPTY)
+	else if (idle != NULL && !idle->due && code != ZNOTEMPTY)
 		forget(set, idle);
 	if (code == ZOK)
 		zookeeper_idle_use(operation->store, operation->path); /* that is above it */
@@ -204,7 +204,7 @@ static bool remove_first(struct store_zookeeper *store)
 	struct operation *operation =
 		operation_new_at(store, STORE_TIDY, NULL, conclude_look, idle->path);
 
-	if (!operation)
+	if (operation == NULL)
 		return false;
 	make_busy(&store->idle, idle);
 	operation_start(operation, operation_look);
@@ -215,7 +215,7 @@ static bool remove_first(struct store_zookeeper *store)
 static void begin_session(struct store_zookeeper *store)
 {
 	store->idle.generation = store->generation;
-	while (store->idle.busy)
+	while (store->idle.busy != NULL)
 		make_due(&store->idle, store->idle.busy);
 }
 
@@ -239,7 +239,7 @@ int64_t zookeeper_idle_tend_ms(const struct store_zookeeper *store)
 {
 	const struct idle_set *set = &store->idle;
 
-	if (!set->due || store->told != STORE_CONNECTED)
+	if (set->due == NULL || store->told != STORE_CONNECTED)
 		return INT64_MAX;
 	int64_t due_ms = set->due->since_ms + IDLE_MS;
 	return due_ms > set->next_ms ? due_ms : set->next_ms;

@@ -17,7 +17,7 @@
 
 #include "stores/zookeeper/operation.h"
 
-int zookeeper_ask_queue(struct operation *operation, const char *path, bool attend)
+int zookeeper_list_ask(struct operation *operation, const char *path, bool attend)
 {
 	return zoo_awget_children2(operation->store->handle, path,
 				   attend ? operation_on_event : NULL, operation->session,
@@ -26,8 +26,7 @@ int zookeeper_ask_queue(struct operation *operation, const char *path, bool atte
 
 static void request_list(struct operation *operation)
 {
-	operation_made(operation,
-		       zookeeper_ask_queue(operation, operation->path, operation->attend),
+	operation_made(operation, zookeeper_list_ask(operation, operation->path, operation->attend),
 		       &operation->list_code);
 }
 
@@ -45,7 +44,7 @@ static void send_synced_list(struct operation *operation)
 	request_list(operation);
 }
 
-void zookeeper_attend(struct operation *operation)
+void zookeeper_list_attend(struct operation *operation)
 {
 	free(operation->names);
 	operation->names = NULL;
@@ -65,8 +64,8 @@ static void conclude_list(struct operation *operation)
 		code = operation->list_code;
 	if (code != ZNONODE)
 		error = operation_error(operation, code, "cannot list");
-	if (code == ZOK &&
-	    !(entries = operation_parse_queue(store, operation->path, operation->names, &count)))
+	if (code == ZOK && (entries = zookeeper_queue_parse(store, operation->path,
+							    operation->names, &count)) == NULL)
 		error = -EIO;
 	if (code == ZOK && !error && count == 0 && zookeeper_renew_queue(operation, send_list)) {
 		free(entries);
@@ -77,7 +76,7 @@ static void conclude_list(struct operation *operation)
 	free(entries);
 	if (operation->attend && !error && operation->generation == store->generation) {
 		if (code == ZOK) {
-			zookeeper_attend(operation);
+			zookeeper_list_attend(operation);
 			return;
 		}
 		store->events->on_changed(store->context, operation->tag);
@@ -90,25 +89,25 @@ static void tell_changed(const struct store_zookeeper *store, struct operation *
 {
 	struct operation *same;
 
-	for (; operation && operation->generation == store->generation; operation = same) {
+	for (; operation != NULL && operation->generation == store->generation; operation = same) {
 		same = operation->same;
 		store->events->on_changed(store->context, operation->tag);
 		operation_release(operation);
 	}
 }
 
-void zookeeper_tell_queue(struct store_zookeeper *store, const char *path)
+void zookeeper_list_changed(struct store_zookeeper *store, const char *path)
 {
 	struct operation *operation;
 
 	HASH_FIND_STR(store->attentions, path, operation);
-	if (!operation)
+	if (operation == NULL)
 		return;
 	HASH_DEL(store->attentions, operation);
 	tell_changed(store, operation);
 }
 
-void zookeeper_lose_attentions(struct store_zookeeper *store)
+void zookeeper_list_lose(struct store_zookeeper *store)
 {
 	struct operation *operation, *next, *lost = NULL;
 
@@ -127,7 +126,7 @@ void zookeeper_list(struct store *base, void *tag, const char *path, bool sync, 
 	struct operation *operation = operation_create((struct store_zookeeper *)base, STORE_LIST,
 						       tag, conclude_list, path, NULL);
 
-	if (!operation)
+	if (operation == NULL)
 		return;
 	operation->attend = attend;
 	operation_start(operation, sync ? send_synced_list : send_list);

@@ -12,14 +12,14 @@
 
 #include "claim/znode_path.h"
 
-struct operation *zookeeper_ask(struct store *base, enum store_operation kind, void *asker,
-				void (*conclude)(struct operation *), const char *path,
-				const char *name)
+struct operation *zookeeper_look_ask(struct store *base, enum store_operation kind, void *asker,
+				     void (*conclude)(struct operation *), const char *path,
+				     const char *name)
 {
 	struct operation *operation =
 		operation_new((struct store_zookeeper *)base, kind, asker, conclude, path, name);
 
-	if (operation)
+	if (operation != NULL)
 		operation->outside = true;
 	return operation;
 }
@@ -27,7 +27,7 @@ struct operation *zookeeper_ask(struct store *base, enum store_operation kind, v
 /* Starts the operation, unless it is NULL. Returns 0 or -ENOMEM. */
 static int start(struct operation *operation, void (*send)(struct operation *))
 {
-	if (!operation)
+	if (operation == NULL)
 		return -ENOMEM;
 	operation_start(operation, send);
 	return 0;
@@ -77,7 +77,7 @@ static char **decode_names(const struct operation *operation, size_t *ret_count)
 	struct claim_name claim;
 
 	*ret_count = 0;
-	for (size_t i = 0; decoded && i < names->count; i++, name += strlen(name) + 1) {
+	for (size_t i = 0; decoded != NULL && i < names->count; i++, name += strlen(name) + 1) {
 		if (operation_is_reserved(operation, name))
 			continue;
 		if (!operation_is_above_all(operation) &&
@@ -99,12 +99,12 @@ static void conclude_look(struct operation *operation)
 	int error = outside_error(operation, operation->list_code, "cannot list");
 
 	if (!error) {
-		entries = operation_parse_queue(operation->store, operation->path, operation->names,
+		entries = zookeeper_queue_parse(operation->store, operation->path, operation->names,
 						&entries_count);
 		if (operation_is_above_all(operation))
 			entries_count = 0;
 		names = decode_names(operation, &names_count);
-		if (!entries || !names)
+		if (entries == NULL || names == NULL)
 			error = -ENOMEM;
 	}
 	operation_note_end(operation, error);
@@ -122,7 +122,7 @@ static void conclude_look(struct operation *operation)
 
 int zookeeper_look(struct store *base, struct store_look *look, const char *path)
 {
-	return start(zookeeper_ask(base, STORE_LOOK, look, conclude_look, path, NULL),
+	return start(zookeeper_look_ask(base, STORE_LOOK, look, conclude_look, path, NULL),
 		     operation_ask_children);
 }
 
@@ -157,14 +157,16 @@ static void conclude_read(struct operation *operation)
 	operation_release(operation);
 }
 
-int zookeeper_read(struct store *base, struct store_read *read, const char *path, const char *name)
+int zookeeper_look_read(struct store *base, struct store_read *read, const char *path,
+			const char *name)
 {
-	return start(zookeeper_ask(base, STORE_READ, read, conclude_read, path, name), send_read);
+	return start(zookeeper_look_ask(base, STORE_READ, read, conclude_read, path, name),
+		     send_read);
 }
 
 /* write() */
 
-void zookeeper_conclude_change(struct operation *operation)
+void zookeeper_look_conclude(struct operation *operation)
 {
 	struct store_change *change = operation->tag;
 	int error = outside_error(operation, operation->code, "cannot change");
@@ -174,17 +176,17 @@ void zookeeper_conclude_change(struct operation *operation)
 	operation_release(operation);
 }
 
-int zookeeper_write(struct store *base, struct store_change *change, const char *path,
-		    const char *name, const char *text, uint32_t version)
+int zookeeper_look_write(struct store *base, struct store_change *change, const char *path,
+			 const char *name, const char *text, uint32_t version)
 {
 	struct operation *operation =
-		zookeeper_ask(base, STORE_WRITE, change, zookeeper_conclude_change, path, name);
+		zookeeper_look_ask(base, STORE_WRITE, change, zookeeper_look_conclude, path, name);
 
-	if (!operation)
+	if (operation == NULL)
 		return -ENOMEM;
 	operation->version = (int32_t)version;
 	operation->text = strdup(text);
-	if (!operation->text) {
+	if (operation->text == NULL) {
 		operation_free(operation);
 		return -ENOMEM;
 	}

@@ -57,11 +57,12 @@ void zookeeper_mark(struct store *base, void *tag, const char *path, const char 
 	struct operation *operation = operation_create((struct store_zookeeper *)base, STORE_MARK,
 						       tag, conclude_mark, path, name);
 
-	if (!operation)
+	if (operation == NULL)
 		return;
 	operation->text = strdup(text);
 	operation->memory = calloc(1, sizeof(struct mark));
-	if (operation->text && operation->memory && operation_add_marker(operation, path, name))
+	if (operation->text != NULL && operation->memory != NULL &&
+	    operation_add_marker(operation, path, name))
 		operation_start(operation, send_mark);
 	else
 		operation_starve(operation);

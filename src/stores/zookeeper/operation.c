@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts that all operations of the ZooKeeper store share: their creation, the counting of their
- * answers, their end, and the reading of a queue. Sends nothing.
+ * answers, and their end; and the requests of one kind.
  */
 #include "stores/zookeeper/operation.h"
 
@@ -18,7 +18,7 @@
 
 static void free_pair(struct pair *pair)
 {
-	if (!pair)
+	if (pair == NULL)
 		return;
 	free(pair->companion);
 	free(pair->created[0]);
@@ -40,9 +40,9 @@ void operation_detach(struct operation *operation)
 
 void operation_free(struct operation *operation)
 {
-	if (operation->session)
+	if (operation->session != NULL)
 		operation_detach(operation);
-	if (operation->finish)
+	if (operation->finish != NULL)
 		operation->finish(operation);
 	free(operation->memory);
 	free(operation->marker);
@@ -75,7 +75,7 @@ char *operation_znode(const struct store_zookeeper *store, const char *path, con
 			   : strdup(*store->root ? store->root : "/");
 	char *claim;
 
-	if (!lock || !name)
+	if (lock == NULL || name == NULL)
 		return lock;
 	if (asprintf(&claim, "%s/%s", lock, name) < 0)
 		claim = NULL;
@@ -102,7 +102,7 @@ static struct operation *make(struct store_zookeeper *store, enum store_operatio
 {
 	struct operation *operation = calloc(1, sizeof(*operation));
 
-	if (!operation || !znode) {
+	if (operation == NULL || znode == NULL) {
 		free(operation);
 		free(znode);
 		return NULL;
@@ -123,7 +123,7 @@ struct operation *operation_new(struct store_zookeeper *store, enum store_operat
 				const char *name)
 {
 	return make(store, kind, tag, conclude,
-		    path ? operation_znode(store, path, name) : strdup("/"));
+		    path != NULL ? operation_znode(store, path, name) : strdup("/"));
 }
 
 struct operation *operation_new_at(struct store_zookeeper *store, enum store_operation kind,
@@ -139,7 +139,7 @@ struct operation *operation_create(struct store_zookeeper *store, enum store_ope
 {
 	struct operation *operation = operation_new(store, kind, tag, conclude, path, name);
 
-	if (!operation)
+	if (operation == NULL)
 		zookeeper_mailbox_starve(zookeeper_connector_mailbox(store->connector));
 	return operation;
 }
@@ -148,7 +148,7 @@ bool operation_add_companion(struct operation *operation, const char *path, cons
 {
 	struct pair *pair = calloc(1, sizeof(*pair));
 
-	if (!pair)
+	if (pair == NULL)
 		return false;
 	operation->pair = pair;
 	pair->companion = operation_znode(operation->store, path, name);
@@ -187,12 +187,12 @@ void operation_join(struct operation **by_path, struct operation *operation)
 	struct operation *first;
 
 	HASH_FIND_STR(*by_path, operation->path, first);
-	if (first) {
+	if (first != NULL) {
 		LL_APPEND2(first->same, operation, same);
 		return;
 	}
 	HASH_ADD_KEYPTR(hh, *by_path, operation->path, strlen(operation->path), operation);
-	if (!operation->hh.tbl)
+	if (operation->hh.tbl == NULL)
 		zookeeper_mailbox_starve(zookeeper_connector_mailbox(operation->store->connector));
 }
 
@@ -214,10 +214,10 @@ static int refuse(struct operation *operation)
 		store->root_state.wanted = true; /* for the next operation */
 		return store->root_state.barred;
 	}
-	if (!store->handle || (!store->root_state.names_known && store->root_state.barred == ZOK &&
-			       !operation->of_root))
+	if (store->handle == NULL || (!store->root_state.names_known &&
+				      store->root_state.barred == ZOK && !operation->of_root))
 		return ZCONNECTIONLOSS;
-	if (operation->text)
+	if (operation->text != NULL)
 		operation->packet_bytes = strlen(operation->path) + strlen(operation->text);
 	return packets_refuse(&store->packets, operation->packet_bytes, operation->sent_us / 1000)
 		       ? ZOOKEEPER_TOO_LONG
@@ -283,7 +283,7 @@ void operation_note_end(struct operation *operation, int error)
 	renew_lease(operation, now_us, error);
 	if (error != -ECONNRESET)
 		zookeeper_seek_answered(operation->store);
-	if (statistics)
+	if (statistics != NULL)
 		store_statistics_count(statistics, operation->kind, now_us - operation->sent_us,
 				       error);
 	operation->sent_us = 0;
@@ -303,7 +303,7 @@ void operation_made(struct operation *operation, int code, int *ret_code)
 		return;
 	if (code == ZMARSHALLINGERROR)
 		operation->keep = true;
-	if (ret_code)
+	if (ret_code != NULL)
 		*ret_code = code;
 	operation_answered(operation);
 }
@@ -321,10 +321,10 @@ void operation_on_done(int code, const void *data)
 int operation_copy_data(struct operation *operation, const char *value, int value_bytes)
 {
 	/* A znode may have none, NULL and -1. */
-	size_t bytes = value && value_bytes > 0 ? (size_t)value_bytes : 0;
+	size_t bytes = value != NULL && value_bytes > 0 ? (size_t)value_bytes : 0;
 
 	operation->text = malloc(bytes + 1);
-	if (!operation->text)
+	if (operation->text == NULL)
 		return ZMARSHALLINGERROR;
 	memcpy(operation->text, bytes ? value : "", bytes);
 	operation->text[bytes] = '\0';
@@ -360,10 +360,10 @@ void operation_on_event(zhandle_t *handle, int type, int state, const char *path
 	struct zookeeper_session *session = context;
 	struct znode_event *event;
 
-	if (!path || type == ZOO_SESSION_EVENT)
+	if (path == NULL || type == ZOO_SESSION_EVENT)
 		return;
 	event = calloc(1, sizeof(*event) + strlen(path) + 1);
-	if (!event) {
+	if (event == NULL) {
 		zookeeper_mailbox_starve(zookeeper_connector_mailbox(session->connector));
 		return;
 	}
@@ -431,26 +431,12 @@ void operation_look(struct operation *operation)
 		&operation->code);
 }
 
-bool operation_wears_out_counter(int64_t order)
-{
-	return order > 1 << 30;
-}
-
-/* The cversion that DataNode.copyStat() reports is twice the counter of created children, less the
- * number of children. */
-int64_t operation_next_order(const struct Stat *stat)
-{
-	uint32_t number = ((uint32_t)stat->cversion + (uint32_t)stat->numChildren) / 2;
-
-	return claim_name_order((int32_t)number);
-}
-
 static bool are_names_whole(const struct String_vector *strings)
 {
-	if (!strings || strings->count < 0)
+	if (strings == NULL || strings->count < 0)
 		return false;
 	for (int32_t i = 0; i < strings->count; i++)
-		if (!strings->data || !strings->data[i])
+		if (strings->data == NULL || strings->data[i] == NULL)
 			return false;
 	return true;
 }
@@ -466,7 +452,7 @@ int operation_copy_names(const struct String_vector *strings, struct names **ret
 	for (int32_t i = 0; i < strings->count; i++)
 		bytes += strlen(strings->data[i]) + 1;
 	names = malloc(sizeof(*names) + bytes);
-	if (!names)
+	if (names == NULL)
 		return ZSYSTEMERROR;
 	names->count = (size_t)strings->count;
 	end = names->text;
@@ -490,153 +476,7 @@ void operation_on_children(int code, const struct String_vector *strings, const 
 	operation_answered(operation);
 }
 
-bool operation_is_unclaimed(const struct store_zookeeper *store, const char *path)
-{
-	struct operation *operation;
-
-	HASH_FIND_STR(store->watches.by_path, path, operation);
-	return operation && operation->unclaimed;
-}
-
-/* Whether the child of that name is known to be no claim. */
-static bool is_unclaimed(const struct store_zookeeper *store, const char *path, const char *name)
-{
-	char *znode;
-	bool result;
-
-	if (store->watches.unclaimed == 0 || asprintf(&znode, "%s/%s", path, name) < 0)
-		return false;
-	result = operation_is_unclaimed(store, znode);
-	free(znode);
-	return result;
-}
-
-static int compare_entries(const void *a, const void *b)
-{
-	const struct store_entry *entry_a = a, *entry_b = b;
-
-	return claim_name_compare(entry_a->claim.order, entry_a->name, entry_b->claim.order,
-				  entry_b->name);
-}
-
-static bool is_companion_of(const struct claim_name *companion, const struct claim_name *claim)
-{
-	struct claim_name expected;
-
-	if (claim->recipe != CLAIM_CURATOR_ANY || claim->companion)
-		return false;
-	expected = claim_name_companion(claim);
-	return companion->order == expected.order && companion->record == expected.record &&
-	       companion->id.session == expected.id.session &&
-	       companion->id.owner == expected.id.owner &&
-	       companion->id.number == expected.id.number;
-}
-
-/* Finds the claim of the companion at entries[i]. Other claims can stand between the two only if
- * they have one of their numbers as well. */
-static struct store_entry *find_claim(struct store_entry *entries, size_t count, size_t i)
-{
-	const struct claim_name *companion = &entries[i].claim;
-
-	for (; i < count; i++) {
-		int64_t order = entries[i].claim.order;
-
-		if (order != companion->order &&
-		    claim_name_order_before(order, 1) != companion->order)
-			break;
-		if (!entries[i].orphan && is_companion_of(companion, &entries[i].claim))
-			return &entries[i];
-	}
-	return NULL;
-}
-
-/* Leaves one entry of each claim that has a companion; halves stay, marked as such. Returns how
- * many entries are left. */
-static size_t join_pairs(struct store_entry *entries, size_t count)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		struct store_entry *claim =
-			entries[i].claim.companion ? find_claim(entries, count, i) : NULL;
-
-		if (claim)
-			claim->half = false;
-		else
-			entries[kept++] = entries[i];
-	}
-	return kept;
-}
-
 bool operation_is_ephemeral(const struct Stat *stat)
 {
 	return stat->ephemeralOwner != 0 && stat->ephemeralOwner != INT64_MIN;
-}
-
-/* Leaves one entry of each name: a marker whose claim stands is dropped, as it is no orphan.
- * Returns how many entries are left. */
-static size_t drop_markers(struct store_entry *entries, size_t count)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		struct store_entry *before = kept > 0 ? &entries[kept - 1] : NULL;
-
-		if (before && before->claim.order == entries[i].claim.order &&
-		    !strcmp(before->name, entries[i].name)) {
-			if (before->orphan)
-				*before = entries[i];
-		} else {
-			entries[kept++] = entries[i];
-		}
-	}
-	return kept;
-}
-
-static bool is_marker(const char *name)
-{
-	return !strncmp(name, CLAIM_MARKER_PREFIX, strlen(CLAIM_MARKER_PREFIX));
-}
-
-static size_t count_markers(const struct names *names)
-{
-	const char *name = names->text;
-	size_t count = 0;
-
-	for (size_t i = 0; i < names->count; i++, name += strlen(name) + 1)
-		count += is_marker(name);
-	return count;
-}
-
-struct store_entry *operation_parse_queue(const struct store_zookeeper *store, const char *path,
-					  const struct names *names, size_t *ret_count)
-{
-	size_t markers = count_markers(names);
-	/* The names of the markers' claims are in the same block, behind the entries. */
-	struct store_entry *entries =
-		calloc(1, (names->count + 1) * sizeof(*entries) + markers * CLAIM_NAME_BYTES);
-	const char *name = names->text;
-	size_t count = 0;
-
-	if (!entries)
-		return NULL;
-	char *marked = (char *)&entries[names->count + 1];
-	for (size_t i = 0; i < names->count; i++, name += strlen(name) + 1) {
-		struct store_entry *entry = &entries[count];
-
-		entry->orphan = markers > 0 && claim_marker_parse(name, marked);
-		entry->name = entry->orphan ? marked : name;
-		if (!claim_name_parse(entry->name, &entry->claim) ||
-		    (!entry->orphan && is_unclaimed(store, path, name)))
-			continue;
-		if (entry->orphan)
-			marked += CLAIM_NAME_BYTES;
-		entry->half = !entry->orphan && entry->claim.recipe == CLAIM_CURATOR_ANY;
-		count++;
-	}
-	qsort(entries, count, sizeof(*entries), compare_entries);
-	if (markers > 0)
-		count = drop_markers(entries, count);
-	*ret_count = join_pairs(entries, count);
-	return entries;
 }

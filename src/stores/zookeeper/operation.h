@@ -3,7 +3,8 @@
  * The inside of the ZooKeeper store, for its own files: store.c (the table and amend()),
  * connection.c (what is told of the session), place.c, delete.c, list.c, watch.c, mark.c, prove.c,
  * look.c and files.c (the others), idle.c and space.c (what nobody asks for), root.c (the znode
- * above all) with tokens.c, seek.c (links), and operation.c and error.c (what they share).
+ * above all) with tokens.c, seek.c (links), queue.c (what a list shows), and operation.c, multi.c
+ * and error.c (what they share). Below them is session/, which has the client library's handles.
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
@@ -64,8 +65,8 @@ struct pair {
 	zoo_op_result_t results[2];
 	char *companion;  /* its znode (place: without its number) */
 	char *created[2]; /* the znodes as the server has named them */
-	bool apart;	  /* each is asked for by itself, */
-	int code;	  /* and this is the answer about the companion */
+	bool apart;	  /* each is asked for by itself */
+	int code;	  /* `apart`: the answer about the companion */
 };
 
 struct operation {
@@ -89,7 +90,7 @@ struct operation {
 	int list_code;
 	struct names *names;
 
-	size_t packet_bytes; /* how long it is, if it has data; 0: it has none that are long */
+	size_t packet_bytes; /* of the path and the data that are sent; 0: no data are sent */
 
 	char *text; /* place(), amend() and write(): the data to write; watch() and read(): the data
 		       that was read */
@@ -129,25 +130,26 @@ struct operation {
 /* Containers that this host has made (idle.c). */
 struct idle_set {
 	struct idle *by_path;
-	struct idle *due;    /* those that nobody may use, the one without use for longest first */
-	struct idle *busy;   /* the others */
-	struct rate removed; /* how often that was done, */
-	int64_t next_ms;     /* and when it may be done next */
-	uint64_t generation; /* of the session that they are known in */
+	struct idle *due;    /* containers that nobody may use, the longest unused one first */
+	struct idle *busy;   /* all other containers */
+	struct rate removed; /* how often a container was removed */
+	int64_t next_ms;     /* when the next one may be removed */
+	uint64_t generation; /* of the session in which the containers are known */
 };
 
 /* Watches of claims and files (watch.c). */
 struct watch_set {
-	struct operation *by_path; /* those that are set up */
-	struct operation *lost;	   /* to be set up anew */
-	size_t sent;		   /* how many of them are being set up */
-	size_t unclaimed;	   /* on znodes that are named like claims and are none */
+	struct operation *by_path; /* watches that are set up */
+	struct operation *lost;	   /* watches that are to be set up anew */
+	size_t sent;		   /* how many watches are being set up anew */
+	size_t unclaimed;	   /* watches on znodes that are named like claims and are none */
 };
 
-/* The znode above all locks, as it is known in this session (root.c); but for is_new. */
+/* The znode above all locks (root.c). A new session begins with nothing known, but for is_new,
+ * tokens_error and told_exposed. */
 struct root_state {
 	bool is_new;	   /* as in struct store_options, until the root was prepared once */
-	bool names_known;  /* that they are encoded as here */
+	bool names_known;  /* names are known to be encoded as here */
 	int barred;	   /* ZOK; or why the encoding cannot be found out: every operation is
 			      answered with this code */
 	bool prepares;	   /* the root is being prepared, */
@@ -155,15 +157,15 @@ struct root_state {
 	bool wanted;	   /* it is to be prepared again; */
 	bool prepared;	   /* the root was prepared */
 	bool tokens_known; /* the offset is that of stamps which come now (tokens.c) */
-	int tokens_error;  /* why they could not be raised, -errno; 0: not known */
+	int tokens_error;  /* why tokens could not be raised, -errno; 0: not known */
 	bool told_exposed; /* the log says that others may do too much */
 };
 
 /* How many names there are directly below the root (space.c). */
 struct root_space {
 	int64_t names;	 /* as was read last; -1: not known */
-	bool asks;	 /* that is being read, */
-	int64_t next_ms; /* or then, by clock_now_ms(); 0: not planned yet */
+	bool asks;	 /* the number is being read */
+	int64_t next_ms; /* when it is to be read next, clock_now_ms(); 0: not planned yet */
 };
 
 /* What is created may be used by whom. */
@@ -343,25 +345,6 @@ void operation_on_children(int code, const struct String_vector *strings, const 
  * to live is taken for one of a session of server 255, to be on the safe side. */
 bool operation_is_ephemeral(const struct Stat *stat);
 
-/* Whether the znode at this path is named like a claim, and known to be none. */
-bool operation_is_unclaimed(const struct store_zookeeper *store, const char *path);
-
-/* The claims and orphans among the names of the lock at `path`, in the order of the queue, without
- * names that are known to be no claims. The entries point into `names`. Returns an array that the
- * caller frees, or NULL when out of memory. */
-struct store_entry *operation_parse_queue(const struct store_zookeeper *store, const char *path,
-					  const struct names *names, size_t *ret_count);
-
-/* From this order on new claims are held back. Clients that do not hold back, and place 5,000
- * claims a second, need 15 hours for the 2^28 numbers that are left. */
-#define ORDER_LATE (INT32_MAX - (INT32_C(1) << 28) + 1)
-
-/* Whether a queue that reached this order is to start anew before its numbers run out. */
-bool operation_wears_out_counter(int64_t order);
-
-/* The order that the next claim of the lock's znode gets. */
-int64_t operation_next_order(const struct Stat *stat);
-
 /* On ZooKeeper's thread. Replaces *ret, which is NULL or to be freed, by a copy of the names.
  * Returns ZOK; or ZRUNTIMEINCONSISTENCY, of what is no list of names, or ZSYSTEMERROR, out of
  * memory: then *ret is as it was. */
@@ -376,6 +359,27 @@ bool operation_find_companion(const char *name, char companion[CLAIM_NAME_BYTES]
 
 /* Adds the claim's marker to the operation. Returns false when out of memory. */
 bool operation_add_marker(struct operation *operation, const char *path, const char *name);
+
+/* queue.c */
+
+/* Whether the znode at this path is named like a claim, and known to be none. */
+bool zookeeper_queue_is_unclaimed(const struct store_zookeeper *store, const char *path);
+
+/* The claims and orphans among the names of the lock at `path`, in the order of the queue, without
+ * names that are known to be no claims. The entries point into `names`. Returns an array that the
+ * caller frees, or NULL when out of memory. */
+struct store_entry *zookeeper_queue_parse(const struct store_zookeeper *store, const char *path,
+					  const struct names *names, size_t *ret_count);
+
+/* From this order on new claims are held back. Clients that do not hold back, and place 5,000
+ * claims a second, need 15 hours for the 2^28 numbers that are left. */
+#define ORDER_LATE (INT32_MAX - (INT32_C(1) << 28) + 1)
+
+/* Whether a queue that reached this order is to start anew before its numbers run out. */
+bool zookeeper_queue_wears_out(int64_t order);
+
+/* The order that the next claim of the lock's znode gets. */
+int64_t zookeeper_queue_next_order(const struct Stat *stat);
 
 /* place() of the table. */
 void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
@@ -393,8 +397,8 @@ struct levels {
 
 /* place.c: how many levels there are above the znode; and makes the requests. The path is as before
  * afterwards. */
-unsigned zookeeper_levels_above(const char *path);
-void zookeeper_create_above(struct levels *levels, char *path);
+unsigned zookeeper_place_levels(const char *path);
+void zookeeper_place_above(struct levels *levels, char *path);
 
 /* list() of the table. */
 void zookeeper_list(struct store *base, void *tag, const char *path, bool sync, bool attend);
@@ -405,7 +409,7 @@ bool zookeeper_renew_queue(struct operation *operation, void (*send)(struct oper
 
 /* above.c: whether the claim must not be placed now, so that the numbers of a lock above can start
  * anew. */
-bool zookeeper_puts_off(struct operation *operation);
+bool zookeeper_above_pauses(struct operation *operation);
 
 /* idle.c, which removes containers that are idle: notes the containers that were made above the
  * claim of the operation, between the root and the claim, at so many levels; notes that a claim of
@@ -427,58 +431,58 @@ void zookeeper_above_free(struct store_zookeeper *store);
 
 /* Asks for the children of a lock's znode; with `attend` the session hears of their next change.
  * Returns what the client library does. */
-int zookeeper_ask_queue(struct operation *operation, const char *path, bool attend);
+int zookeeper_list_ask(struct operation *operation, const char *path, bool attend);
 
 /* The operation has the answer to that, for the lock's znode that its path is, and is over but for
  * reporting the change. */
-void zookeeper_attend(struct operation *operation);
+void zookeeper_list_attend(struct operation *operation);
 
 /* Reports the change of the queue of that znode to those who attend to it. */
-void zookeeper_tell_queue(struct store_zookeeper *store, const char *path);
+void zookeeper_list_changed(struct store_zookeeper *store, const char *path);
 
 /* The connection is lost: takes the attentions from the client, and reports that the queues may
  * have changed. */
-void zookeeper_lose_attentions(struct store_zookeeper *store);
+void zookeeper_list_lose(struct store_zookeeper *store);
 
 /* The session is connected, or the root has changed: creates the root where it is missing, finds
  * out how names are encoded below it (before that the session is not reported as connected), and
  * checks whether locks can be created there. Faults are logged. */
-void zookeeper_prepare_root(struct store_zookeeper *store);
+void zookeeper_root_prepare(struct store_zookeeper *store);
 
 /* settle() of the table. */
-void zookeeper_settle(struct store *base);
+void zookeeper_root_settle(struct store *base);
 
 /* The root was read; NULL: it is not there. */
-void zookeeper_read_tokens(struct store_zookeeper *store, const char *data, size_t bytes);
+void zookeeper_tokens_read(struct store_zookeeper *store, const char *data, size_t bytes);
 
 /* Raises the offset of tokens, if the service is below the floor: it has come as far as `zxid`, and
  * the root has that data. Not waited for; what becomes of it is read with the root. */
-void zookeeper_raise_tokens(struct store_zookeeper *store, const char *data, size_t bytes,
+void zookeeper_tokens_raise(struct store_zookeeper *store, const char *data, size_t bytes,
 			    int32_t version, int64_t zxid);
 
 /* The token of a change, by its stamp. Returns 0; -ECONNRESET: the change is to be made again;
  * -EACCES, -EIO: the offset is to be raised, and cannot be, which was logged. */
-int zookeeper_make_token(struct store_zookeeper *store, int64_t stamp, int64_t *ret);
+int zookeeper_tokens_make(struct store_zookeeper *store, int64_t stamp, int64_t *ret);
 
 /* The root's data was written, or the root was deleted, or created. */
-void zookeeper_tell_root(struct store_zookeeper *store);
+void zookeeper_root_changed(struct store_zookeeper *store);
 
 /* The trouble that the root has an unknown version of names. */
 extern const char zookeeper_unknown_names[];
 
 /* connection.c: reports that the session is connected, unless that was done. */
-void zookeeper_tell_connected(struct store_zookeeper *store);
+void zookeeper_connection_made(struct store_zookeeper *store);
 
 /* Gives the session up, and reports its loss. The claims that the engine knows may stand until it
  * calls renew(): the servers may not know yet that the session is over. */
-void zookeeper_lose_session(struct store_zookeeper *store);
+void zookeeper_connection_lose(struct store_zookeeper *store);
 
 /* The connection of the session is lost. */
-void zookeeper_tell_suspended(struct store_zookeeper *store);
+void zookeeper_connection_suspended(struct store_zookeeper *store);
 
 /* No more requests are made in the session, which has ended or was given up. The connector begins
  * another one, and ends this one unless that may free what somebody holds. */
-void zookeeper_end_session(struct store_zookeeper *store, struct zookeeper_session *session);
+void zookeeper_connection_end(struct store_zookeeper *store, struct zookeeper_session *session);
 
 /* seek.c: looks for a link while the present one is in doubt. To be called at the end of the
  * connection, when a sync is sent, and when something is answered; and when nothing depends on the
@@ -493,34 +497,34 @@ void zookeeper_seek_end(struct store_zookeeper *store);
 void zookeeper_seek_note_server(struct store_zookeeper *store);
 
 /* nudge() and renew() of the table. */
-void zookeeper_nudge(struct store *base);
-void zookeeper_renew(struct store *base, const struct store_told *told);
+void zookeeper_connection_nudge(struct store *base);
+void zookeeper_connection_renew(struct store *base, const struct store_told *told);
 
 /* watch() of the table. */
 void zookeeper_watch(struct store *base, void *tag, const char *path, const char *name);
 
 /* Reports that the znode has gone, or that its data changed, to those who watch it. */
-void zookeeper_tell_watches(struct store_zookeeper *store, const char *path, bool gone);
+void zookeeper_watch_changed(struct store_zookeeper *store, const char *path, bool gone);
 
 /* The connection is lost: takes the watches from the client. */
-void zookeeper_lose_watches(struct store_zookeeper *store);
+void zookeeper_watch_lose(struct store_zookeeper *store);
 
 /* Sets the lost watches up again. To be called when the connection is back, before that is reported
  * to the engine. */
-void zookeeper_resume_watches(struct store_zookeeper *store);
+void zookeeper_watch_resume(struct store_zookeeper *store);
 
 /* The session is over. */
-void zookeeper_forget_watches(struct store_zookeeper *store);
+void zookeeper_watch_forget(struct store_zookeeper *store);
 
 /* mark() of the table. */
 void zookeeper_mark(struct store *base, void *tag, const char *path, const char *name,
 		    const char *text);
 
 /* delete.c: withdraw() and remove() of the table. */
-void zookeeper_withdraw(struct store *base, const struct store_told *told, void *tag,
-			const char *path, const char *name, int64_t order, bool marker);
-int zookeeper_remove(struct store *base, struct store_change *change, const char *path,
-		     const char *name, uint64_t session);
+void zookeeper_delete_own(struct store *base, const struct store_told *told, void *tag,
+			  const char *path, const char *name, int64_t order, bool marker);
+int zookeeper_delete_any(struct store *base, struct store_change *change, const char *path,
+			 const char *name, uint64_t session);
 
 /* prove() of the table. */
 void zookeeper_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);
@@ -533,38 +537,40 @@ struct zookeeper_owner {
 };
 
 /* Asks for it, by one request, whose answer goes to *owner. */
-void zookeeper_ask_owner(struct operation *operation, const char *path,
-			 struct zookeeper_owner *owner);
+void zookeeper_files_ask_owner(struct operation *operation, const char *path,
+			       struct zookeeper_owner *owner);
 
 /* ZOK: the file is of this session; ZNONODE: it is not, or there is none; another code: why that is
  * not known. */
-int zookeeper_judge_owner(const struct zookeeper_owner *owner);
+int zookeeper_files_judge_owner(const struct zookeeper_owner *owner);
 
 /* files.c: files() and alter() of the table. */
 int zookeeper_files(struct store *base, struct store_files *files, const char *directory);
-int zookeeper_alter(struct store *base, struct store_change *change, const struct store_step *steps,
-		    size_t count);
+int zookeeper_files_alter(struct store *base, struct store_change *change,
+			  const struct store_step *steps, size_t count);
 
 /* touch.c: touch(), lease() and what else of the table is about the lease. */
 void zookeeper_touch(struct store *base);
-void zookeeper_lease(struct store *base, int64_t now_ms, struct store_lease *ret);
-void zookeeper_defer_beat(struct store *base);
-void zookeeper_doubt(struct store *base, int64_t now_ms);
-void zookeeper_resume(struct store *base, int64_t timeout_ms, int64_t saved_ms, bool doubtful);
+void zookeeper_touch_lease(struct store *base, int64_t now_ms, struct store_lease *ret);
+void zookeeper_touch_defer(struct store *base);
+void zookeeper_touch_doubt(struct store *base, int64_t now_ms);
+void zookeeper_touch_resume(struct store *base, int64_t timeout_ms, int64_t saved_ms,
+			    bool doubtful);
 
 /* look(), read() and write() of the table. */
 int zookeeper_look(struct store *base, struct store_look *look, const char *path);
-int zookeeper_read(struct store *base, struct store_read *read, const char *path, const char *name);
-int zookeeper_write(struct store *base, struct store_change *change, const char *path,
-		    const char *name, const char *text, uint32_t version);
+int zookeeper_look_read(struct store *base, struct store_read *read, const char *path,
+			const char *name);
+int zookeeper_look_write(struct store *base, struct store_change *change, const char *path,
+			 const char *name, const char *text, uint32_t version);
 
 /* Makes an operation that is answered even if the session is lost. Returns NULL when out of memory.
  */
-struct operation *zookeeper_ask(struct store *base, enum store_operation kind, void *asker,
-				void (*conclude)(struct operation *), const char *path,
-				const char *name);
+struct operation *zookeeper_look_ask(struct store *base, enum store_operation kind, void *asker,
+				     void (*conclude)(struct operation *), const char *path,
+				     const char *name);
 
-/* The answer to store_change of zookeeper_ask(). */
-void zookeeper_conclude_change(struct operation *operation);
+/* The answer to store_change of zookeeper_look_ask(). */
+void zookeeper_look_conclude(struct operation *operation);
 
 #endif

@@ -40,7 +40,7 @@ static bool read_order(const char *created, const char *asked, int64_t *ret)
 	struct claim_name claim;
 	char number[24];
 
-	if (!created || strncmp(created, asked, bytes) != 0 ||
+	if (created == NULL || strncmp(created, asked, bytes) != 0 ||
 	    !claim_name_parse(strrchr(asked, '/') + 1 - asked + created, &claim))
 		return false;
 	snprintf(number, sizeof(number), "%010" PRId64, claim_name_number(claim.order));
@@ -91,7 +91,7 @@ static unsigned depth(const char *path)
 static void on_level_created(int code, const char *path, const void *data)
 {
 	struct levels *levels = (struct levels *)data;
-	unsigned level = code == ZOK && path ? depth(path) : ZOOKEEPER_MADE_LEVELS;
+	unsigned level = code == ZOK && path != NULL ? depth(path) : ZOOKEEPER_MADE_LEVELS;
 
 	if (level < ZOOKEEPER_MADE_LEVELS)
 		atomic_fetch_or(&levels->made, 1U << level);
@@ -133,12 +133,12 @@ static void create_pair(struct operation *operation)
 		       &operation->code);
 }
 
-unsigned zookeeper_levels_above(const char *path)
+unsigned zookeeper_place_levels(const char *path)
 {
 	return depth(path) - 1;
 }
 
-void zookeeper_create_above(struct levels *levels, char *path)
+void zookeeper_place_above(struct levels *levels, char *path)
 {
 	const struct store_zookeeper *store = levels->operation->store;
 	/* How many levels are below the root, which is no container (root.c). */
@@ -170,8 +170,8 @@ static void ask_queue(struct operation *operation)
 	char *lock = strndup(operation->path, (size_t)(slash - operation->path));
 	int code = ZSYSTEMERROR;
 
-	if (lock)
-		code = zookeeper_ask_queue(operation, lock, place_of(operation)->attention != NULL);
+	if (lock != NULL)
+		code = zookeeper_list_ask(operation, lock, place_of(operation)->attention != NULL);
 	operation_made(operation, code, &operation->list_code);
 	free(lock);
 }
@@ -183,8 +183,8 @@ static void send_place(struct operation *operation)
 	operation->list_code = ZOK;
 	operation->waited = (int)place->above.count + 1 + place->list;
 	/* All requests are sent at once: ZooKeeper carries them out in this order. */
-	zookeeper_create_above(&place->above, operation->path);
-	if (operation->pair)
+	zookeeper_place_above(&place->above, operation->path);
+	if (operation->pair != NULL)
 		create_pair(operation);
 	else
 		create_claim(operation);
@@ -203,7 +203,7 @@ static bool place_again(struct operation *operation)
 {
 	struct place *place = place_of(operation);
 	struct levels *above = &place->above;
-	unsigned most = zookeeper_levels_above(operation->path);
+	unsigned most = zookeeper_place_levels(operation->path);
 
 	if (operation->keep)
 		return false;
@@ -230,7 +230,7 @@ static struct store_entry *parse_queue(struct operation *operation, size_t *ret_
 	struct store_entry *entries;
 
 	*slash = '\0';
-	entries = operation_parse_queue(operation->store, operation->path, operation->names,
+	entries = zookeeper_queue_parse(operation->store, operation->path, operation->names,
 					ret_count);
 	*slash = '/';
 	return entries;
@@ -241,7 +241,7 @@ static void attend(struct operation *operation)
 {
 	*operation_cut(operation->path, 1) = '\0';
 	operation->tag = place_of(operation)->attention;
-	zookeeper_attend(operation);
+	zookeeper_list_attend(operation);
 }
 
 static void conclude_place(struct operation *operation)
@@ -282,15 +282,16 @@ static void conclude_place(struct operation *operation)
 	if (!error && place->above.count > 0)
 		operation->store->trouble = NULL;
 	operation_note_end(operation, error);
-	attends = place->attention && entries;
+	attends = place->attention != NULL && entries != NULL;
 	/* The end of a companion, which nobody watches, would be reported first. */
-	if (attends && operation->pair) {
+	if (attends && operation->pair != NULL) {
 		events->on_changed(operation->store->context, place->attention);
 		attends = false;
 	}
-	events->on_placed(
-		operation->store->context, operation->tag, error, error ? NULL : name, place->order,
-		claim_name_order_before(place->order, operation->pair ? 2 : 1), entries, count);
+	events->on_placed(operation->store->context, operation->tag, error, error ? NULL : name,
+			  place->order,
+			  claim_name_order_before(place->order, operation->pair != NULL ? 2 : 1),
+			  entries, count);
 	free(entries);
 	if (attends && operation->generation == operation->store->generation)
 		attend(operation);
@@ -312,7 +313,7 @@ static bool add_companion(struct operation *operation, const char *path,
 	pair = operation->pair;
 	pair->created[0] = calloc(1, strlen(pair->companion) + NUMBER_BYTES);
 	pair->created[1] = calloc(1, strlen(operation->path) + NUMBER_BYTES);
-	return pair->created[0] && pair->created[1];
+	return pair->created[0] != NULL && pair->created[1] != NULL;
 }
 
 void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
@@ -325,11 +326,11 @@ void zookeeper_place(struct store *base, void *tag, const char *path, const stru
 
 	claim_name_format(prefix, name);
 	operation = operation_create(store, STORE_PLACE, tag, conclude_place, path, prefix);
-	if (!operation)
+	if (operation == NULL)
 		return;
 	place = operation->memory = calloc(1, sizeof(*place));
 	operation->text = strdup(text);
-	if (!place || !operation->text ||
+	if (place == NULL || operation->text == NULL ||
 	    (name->recipe == CLAIM_CURATOR_ANY && !add_companion(operation, path, name))) {
 		operation_starve(operation);
 		return;
@@ -339,7 +340,7 @@ void zookeeper_place(struct store *base, void *tag, const char *path, const stru
 	place->attention = attention;
 	/* A claim with an anchor is never put off: the queue cannot become empty before its owner,
 	 * who holds a part, has got the rest. */
-	place->put_off = !name->anchored && zookeeper_puts_off(operation);
+	place->put_off = !name->anchored && zookeeper_above_pauses(operation);
 	if (place->put_off)
 		zookeeper_mailbox_post(zookeeper_connector_mailbox(store->connector),
 				       &operation->message);

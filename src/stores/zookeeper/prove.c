@@ -55,8 +55,8 @@ static void send_prove(struct operation *operation)
 				       operation_on_done),
 		       &operation->code);
 	for (size_t i = 0; i < prove->count; i++) {
-		if (prove->owners[i])
-			zookeeper_ask_owner(operation, prove->znodes[i], prove->owners[i]);
+		if (prove->owners[i] != NULL)
+			zookeeper_files_ask_owner(operation, prove->znodes[i], prove->owners[i]);
 	}
 }
 
@@ -66,8 +66,8 @@ static void judge_files(struct operation *operation)
 	struct prove *prove = prove_of(operation);
 
 	for (size_t i = 0; i < prove->count && operation->code == ZOK; i++) {
-		if (prove->owners[i])
-			operation->code = zookeeper_judge_owner(prove->owners[i]);
+		if (prove->owners[i] != NULL)
+			operation->code = zookeeper_files_judge_owner(prove->owners[i]);
 		if (operation->code != ZOK)
 			prove->results[i].err = operation->code;
 	}
@@ -98,23 +98,23 @@ static void conclude_prove(struct operation *operation)
 	int error;
 
 	judge_files(operation);
-	if (operation->code == ZOK && prove->text && prove->stat.mzxid <= 0)
+	if (operation->code == ZOK && prove->text != NULL && prove->stat.mzxid <= 0)
 		operation->code = ZRUNTIMEINCONSISTENCY; /* no server writes that early */
 	lock = find_failed(operation);
 	if (prove->count == 0 && operation->code == ZNOAUTH)
 		error = 0;
-	else if (!lock)
+	else if (lock == NULL)
 		error = operation_error(operation, operation->code, "cannot check");
 	else if (operation->code == ZBADVERSION)
 		error = -ESTALE;
 	else
 		error = operation->code == ZNONODE ? -ENOENT : -EACCES;
-	if (!lock && error == -EACCES)
+	if (lock == NULL && error == -EACCES)
 		error = -EIO;
 	operation_note_end(operation, error);
 	operation_note_seen(operation, &prove->stat);
-	if (error == 0 && prove->text)
-		error = zookeeper_make_token(store, prove->stat.mzxid, &token);
+	if (error == 0 && prove->text != NULL)
+		error = zookeeper_tokens_make(store, prove->stat.mzxid, &token);
 	store->events->on_proved(store->context, operation->tag, error,
 				 error == -ENOENT ? lock : NULL, token);
 	operation_release(operation);
@@ -129,14 +129,14 @@ static bool add_znode(struct operation *operation, const struct store_proof *pro
 
 	prove->locks[i] = strdup(proof->path);
 	prove->znodes[i] = operation_znode(operation->store, proof->path, name);
-	if (!prove->locks[i] || !prove->znodes[i])
+	if (prove->locks[i] == NULL || prove->znodes[i] == NULL)
 		return false;
-	if (!text) {
+	if (text == NULL) {
 		zoo_check_op_init(&prove->ops[i], prove->znodes[i], -1);
 		return true;
 	}
 	prove->text = strdup(text);
-	if (!prove->text)
+	if (prove->text == NULL)
 		return false;
 	zoo_set_op_init(&prove->ops[i], prove->znodes[i], prove->text, (int)strlen(prove->text),
 			(int)proof->version, &prove->stat);
@@ -151,7 +151,7 @@ static bool add_file(struct operation *operation, const struct store_proof *proo
 
 	prove->files++;
 	prove->owners[prove->count] = owner;
-	return add_znode(operation, proof, NULL, proof->text) && owner;
+	return add_znode(operation, proof, NULL, proof->text) && owner != NULL;
 }
 
 /* Returns false when out of memory. */
@@ -159,7 +159,7 @@ static bool add_claim(struct operation *operation, const struct store_proof *pro
 {
 	char companion[CLAIM_NAME_BYTES];
 
-	if (!proof->name)
+	if (proof->name == NULL)
 		return add_file(operation, proof);
 	return add_znode(operation, proof, proof->name, proof->text) &&
 	       (!operation_find_companion(proof->name, companion) ||
@@ -174,16 +174,16 @@ void zookeeper_prove(struct store *base, void *tag, const struct store_proof *pr
 	struct prove *prove;
 	bool complete;
 
-	if (!tag)
+	if (tag == NULL)
 		lease_beat(&store->lease, clock_now_ms());
-	if (!operation)
+	if (operation == NULL)
 		return;
 	prove = operation->memory = calloc(1, sizeof(*prove));
 	complete = prove != NULL;
 	operation->finish = complete ? finish : NULL;
 	for (size_t i = 0; i < count && complete; i++)
 		complete = add_claim(operation, &proofs[i]);
-	if (complete && prove->text)
+	if (complete && prove->text != NULL)
 		operation->packet_bytes = strlen(prove->znodes[0]) + strlen(prove->text);
 	if (complete)
 		operation_start(operation, send_prove);

@@ -94,13 +94,13 @@ static bool add_containers(struct operation *operation, const char *above,
 		size_t bytes = strlen(above) + 1 + strlen(name) + 1;
 		struct container *container = calloc(1, sizeof(*container) + bytes);
 
-		if (!container)
+		if (container == NULL)
 			return false;
 		stpcpy(stpcpy(stpcpy(container->path, above), "/"), name);
 		container->operation = operation;
 		DL_APPEND(renewal->containers, container);
 		renewal->count++;
-		if (!renewal->round)
+		if (renewal->round == NULL)
 			renewal->round = container;
 	}
 	return true;
@@ -111,10 +111,12 @@ static void send_round(struct operation *operation)
 	struct container *container;
 	int count = 0;
 
-	for (container = renewal_of(operation)->round; container; container = container->next)
+	for (container = renewal_of(operation)->round; container != NULL;
+	     container = container->next)
 		count++;
 	operation->waited = count;
-	for (container = renewal_of(operation)->round; container; container = container->next)
+	for (container = renewal_of(operation)->round; container != NULL;
+	     container = container->next)
 		operation_made(operation,
 			       zoo_aget_children2(operation->store->handle, container->path, 0,
 						  on_container_listed, container),
@@ -165,7 +167,7 @@ static bool remove_all(struct operation *operation)
 
 	renewal->ops = calloc(renewal->count + 1, sizeof(*renewal->ops));
 	renewal->results = calloc(renewal->count + 1, sizeof(*renewal->results));
-	if (!renewal->ops || !renewal->results)
+	if (renewal->ops == NULL || renewal->results == NULL)
 		return false;
 	DL_FOREACH (renewal->containers, container)
 		zoo_delete_op_init(&renewal->ops[--i], container->path, -1);
@@ -202,7 +204,7 @@ static void conclude_round(struct operation *operation)
 		if (container == last)
 			break;
 	}
-	if (renewal->round)
+	if (renewal->round != NULL)
 		send_round(operation);
 	else if (!remove_all(operation))
 		end_renewal(operation);
@@ -210,10 +212,10 @@ static void conclude_round(struct operation *operation)
 
 bool zookeeper_renew_queue(struct operation *operation, void (*send)(struct operation *))
 {
-	int64_t next = operation_next_order(&operation->stat);
+	int64_t next = zookeeper_queue_next_order(&operation->stat);
 	struct renewal *renewal;
 
-	if (operation->memory || !operation_wears_out_counter(next))
+	if (operation->memory != NULL || !zookeeper_queue_wears_out(next))
 		return false;
 	if (operation->names->count == 0) {
 		zoo_adelete(operation->store->handle, operation->path, -1, operation_on_ignored,
@@ -223,7 +225,7 @@ bool zookeeper_renew_queue(struct operation *operation, void (*send)(struct oper
 	if (operation->attend || next < ORDER_LATE)
 		return false;
 	renewal = operation->memory = calloc(1, sizeof(*renewal));
-	if (!renewal)
+	if (renewal == NULL)
 		return false;
 	operation->finish = finish;
 	renewal->send = send;

@@ -224,12 +224,12 @@ static void make_mark(const struct store_zookeeper *store, const char *path)
 		    operation_on_ignored_text, NULL);
 }
 
-void zookeeper_settle(struct store *base)
+void zookeeper_root_settle(struct store *base)
 {
 	struct store_zookeeper *store = (struct store_zookeeper *)base;
 	char *path;
 
-	if (!store->handle || asprintf(&path, "%s/" ZOOKEEPER_SETTLED, store->root) < 0)
+	if (store->handle == NULL || asprintf(&path, "%s/" ZOOKEEPER_SETTLED, store->root) < 0)
 		return; /* the next session waits again */
 	make_mark(store, path);
 	free(path);
@@ -282,9 +282,9 @@ static void judge_tokens(struct operation *operation)
 
 	if (root->read_code != ZOK && root->read_code != ZNONODE)
 		return;
-	zookeeper_read_tokens(store, operation->text, operation->text_bytes);
-	if (operation->code == ZOK && root->stat.pzxid != 0 && operation->text)
-		zookeeper_raise_tokens(store, operation->text, operation->text_bytes,
+	zookeeper_tokens_read(store, operation->text, operation->text_bytes);
+	if (operation->code == ZOK && root->stat.pzxid != 0 && operation->text != NULL)
+		zookeeper_tokens_raise(store, operation->text, operation->text_bytes,
 				       operation->version, root->stat.pzxid);
 }
 
@@ -296,7 +296,7 @@ static void conclude_prepare(struct operation *operation)
 	store->root_state.prepares = false;
 	if (store->root_state.changed) {
 		operation_release(operation);
-		zookeeper_prepare_root(store);
+		zookeeper_root_prepare(store);
 		return;
 	}
 	judge_tokens(operation);
@@ -308,11 +308,11 @@ static void conclude_prepare(struct operation *operation)
 		error = -EPROTO;
 	else if (error != -EPROTO && judge_rights(operation)) {
 		judge_mark(operation);
-		zookeeper_tell_connected(store);
+		zookeeper_connection_made(store);
 	}
 	operation_release(operation);
 	if (error == -EPROTO)
-		zookeeper_lose_session(store);
+		zookeeper_connection_lose(store);
 }
 
 /* Returns NULL when out of memory. */
@@ -322,7 +322,7 @@ static struct root *make_root(const struct store_zookeeper *store)
 	size_t settled_bytes = strlen(store->root) + strlen("/" ZOOKEEPER_SETTLED) + 1;
 	struct root *root = calloc(1, sizeof(*root) + bytes + settled_bytes);
 
-	if (!root)
+	if (root == NULL)
 		return NULL;
 	root->read_code = root->settled_code = ZCONNECTIONLOSS;
 	root->settled = root->path + bytes;
@@ -331,7 +331,7 @@ static struct root *make_root(const struct store_zookeeper *store)
 	return root;
 }
 
-void zookeeper_prepare_root(struct store_zookeeper *store)
+void zookeeper_root_prepare(struct store_zookeeper *store)
 {
 	struct operation *operation;
 	struct root *root;
@@ -341,10 +341,10 @@ void zookeeper_prepare_root(struct store_zookeeper *store)
 		return;
 	store->root_state.changed = false;
 	operation = operation_create(store, STORE_LOOK, NULL, conclude_prepare, "", NULL);
-	if (!operation)
+	if (operation == NULL)
 		return;
 	root = make_root(store);
-	if (!root) {
+	if (root == NULL) {
 		operation_starve(operation);
 		return;
 	}
@@ -355,10 +355,10 @@ void zookeeper_prepare_root(struct store_zookeeper *store)
 	operation->sent_us = 0; /* no caller asked for it: it is not counted */
 }
 
-void zookeeper_tell_root(struct store_zookeeper *store)
+void zookeeper_root_changed(struct store_zookeeper *store)
 {
 	store->root_state.prepared = store->root_state.tokens_known = false;
 	store->root_state.changed =
 		true; /* perhaps after the preparation under way has read the root */
-	zookeeper_prepare_root(store);
+	zookeeper_root_prepare(store);
 }

@@ -20,10 +20,14 @@
  * doubt. Until then TCP itself tries often enough. */
 enum { SILENCES_IN_TIMEOUT = 12 };
 
+static void on_woken(int code, const char *path, const void *data)
+{
+}
+
 static void wake_library(const struct store_zookeeper *store)
 {
-	if (store->handle)
-		zoo_async(store->handle, "/", operation_on_ignored_text, NULL);
+	if (store->handle != NULL)
+		zoo_async(store->handle, "/", on_woken, NULL);
 }
 
 /* There is a link: a server has been reached. */

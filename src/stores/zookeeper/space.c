@@ -27,7 +27,7 @@ static void ask_names(struct store_zookeeper *store)
 	struct operation *operation =
 		operation_new(store, STORE_LOOK, NULL, conclude_names, "", NULL);
 
-	if (!operation)
+	if (operation == NULL)
 		return;
 	store->space.asks = true;
 	operation->outside = true; /* answered whatever becomes of the session */

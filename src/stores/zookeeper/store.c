@@ -76,11 +76,11 @@ static void store_zookeeper_amend(struct store *base, void *tag, const char *pat
 	struct operation *operation =
 		operation_create(from_store(base), STORE_AMEND, tag, conclude_amend, path, name);
 
-	if (!operation)
+	if (operation == NULL)
 		return;
 	operation->version = (int32_t)version;
 	operation->text = strdup(text);
-	if (!operation->text) {
+	if (operation->text == NULL) {
 		operation_starve(operation);
 		return;
 	}
@@ -101,8 +101,8 @@ static void on_connected(struct store_zookeeper *store, const struct zookeeper_s
 	/* The session was given up before it was connected: the connector can be told only now. */
 	if (store->giving_up.abandoned) {
 		store->giving_up.abandoned = false;
-		if (store->giving_up.told)
-			zookeeper_end_session(store, state->session);
+		if (store->giving_up.told != NULL)
+			zookeeper_connection_end(store, state->session);
 		else
 			leave_to_renew(store, state->session);
 		return;
@@ -116,13 +116,13 @@ static void on_connected(struct store_zookeeper *store, const struct zookeeper_s
 	zookeeper_seek_note_server(store);
 	zookeeper_seek_answered(store);
 	memcpy(store->server, state->server, sizeof(store->server));
-	zookeeper_resume_watches(store);
+	zookeeper_watch_resume(store);
 	if (store->trouble == store->refusal)
 		store->trouble = NULL;
 	if (!store->root_state.prepared)
-		zookeeper_prepare_root(store);
+		zookeeper_root_prepare(store);
 	if (store->root_state.names_known || store->root_state.barred != ZOK)
-		zookeeper_tell_connected(store);
+		zookeeper_connection_made(store);
 }
 
 /* The servers do not accept this host's identity, which is logged once. The store tries again for
@@ -152,23 +152,23 @@ static void deliver_state(struct store_zookeeper *store, const struct zookeeper_
 			log_error("ZooKeeper session 0x%" PRIx64 " has expired",
 				  (uint64_t)state->id.client_id);
 		if (session == store->session)
-			zookeeper_lose_session(store);
+			zookeeper_connection_lose(store);
 		else
-			zookeeper_end_session(store, session);
+			zookeeper_connection_end(store, session);
 	} else if (session == store->session && store->told == STORE_CONNECTED) {
-		zookeeper_tell_suspended(store);
+		zookeeper_connection_suspended(store);
 		zookeeper_seek_lost(store);
-		zookeeper_lose_watches(store);
-		zookeeper_lose_attentions(store);
+		zookeeper_watch_lose(store);
+		zookeeper_list_lose(store);
 	}
 }
 
 /* The handle is closed. The client does not answer all that was asked if the session is over. */
 static void free_session(struct zookeeper_session *session)
 {
-	while (session->operations)
+	while (session->operations != NULL)
 		operation_free(session->operations);
-	if (session->unanswered)
+	if (session->unanswered != NULL)
 		zookeeper_state_free(session->unanswered);
 	free(session);
 }
@@ -178,7 +178,7 @@ static void discard(struct zookeeper_message *message)
 {
 	switch (message->kind) {
 	case MESSAGE_OPERATION:
-		if (!((struct operation *)message)->session)
+		if (((struct operation *)message)->session == NULL)
 			operation_free((struct operation *)message);
 		break;
 	case MESSAGE_STATE:
@@ -236,13 +236,13 @@ static void deliver_event(struct store_zookeeper *store, const struct znode_even
 {
 	if (!strcmp(event->path, *store->root ? store->root : "/")) {
 		if (event->session == store->session)
-			zookeeper_tell_root(store);
+			zookeeper_root_changed(store);
 		return;
 	}
 	if (event->type == ZOO_DELETED_EVENT || event->type == ZOO_CHANGED_EVENT)
-		zookeeper_tell_watches(store, event->path, event->type == ZOO_DELETED_EVENT);
+		zookeeper_watch_changed(store, event->path, event->type == ZOO_DELETED_EVENT);
 	if (event->type == ZOO_DELETED_EVENT || event->type == ZOO_CHILD_EVENT)
-		zookeeper_tell_queue(store, event->path);
+		zookeeper_list_changed(store, event->path);
 }
 
 static void deliver(struct store_zookeeper *store, struct zookeeper_message *message)
@@ -271,7 +271,7 @@ static void deliver(struct store_zookeeper *store, struct zookeeper_message *mes
 	case MESSAGE_STARVED:
 		zookeeper_mailbox_reset_starved(zookeeper_connector_mailbox(store->connector));
 		log_error("out of memory: the ZooKeeper session is given up");
-		zookeeper_lose_session(store);
+		zookeeper_connection_lose(store);
 		break;
 	case MESSAGE_CLOSED:
 		answer_rest((struct zookeeper_session *)message);
@@ -289,18 +289,18 @@ static void store_zookeeper_dispatch(struct store *base)
 		zookeeper_mailbox_take(zookeeper_connector_mailbox(store->connector));
 	struct zookeeper_message *message;
 
-	while ((message = messages)) {
+	while ((message = messages) != NULL) {
 		DL_DELETE(messages, message);
 		deliver(store, message);
 	}
 	seeker_dispatch(store->seek.seeker);
-	if (store->refused && store->session) {
+	if (store->refused && store->session != NULL) {
 		on_refused(store);
-		zookeeper_lose_session(store);
+		zookeeper_connection_lose(store);
 	}
 	store->refused = false;
 	if (store->root_state.wanted)
-		zookeeper_prepare_root(store);
+		zookeeper_root_prepare(store);
 }
 
 static int store_zookeeper_descriptor(struct store *base)
@@ -312,8 +312,8 @@ static void store_zookeeper_describe(struct store *base, char *text, size_t text
 {
 	struct store_zookeeper *store = from_store(base);
 	const char *root = *store->root ? store->root : "/";
-	const char *trouble = store->trouble ? store->trouble : "";
-	const char *but = store->trouble ? ": " : "";
+	const char *trouble = store->trouble != NULL ? store->trouble : "";
+	const char *but = store->trouble != NULL ? ": " : "";
 
 	if (store->told == STORE_CONNECTED)
 		snprintf(text, text_bytes,
@@ -367,11 +367,11 @@ static void finish_store(void *context)
 		zookeeper_mailbox_take(zookeeper_connector_mailbox(store->connector));
 	struct zookeeper_message *message;
 
-	zookeeper_forget_watches(store);
+	zookeeper_watch_forget(store);
 	zookeeper_above_free(store);
 	zookeeper_idle_free(store);
 	HASH_CLEAR(hh, store->attentions);
-	while ((message = messages)) {
+	while ((message = messages) != NULL) {
 		DL_DELETE(messages, message);
 		discard(message);
 	}
@@ -427,7 +427,7 @@ static void *restore_session(struct state_reader *in)
 	const void *password;
 
 	saved = calloc(1, sizeof(*saved));
-	if (!saved) {
+	if (saved == NULL) {
 		state_starve(in);
 		return NULL;
 	}
@@ -451,27 +451,27 @@ static const struct store_ops store_zookeeper_ops = {
 	.amend = store_zookeeper_amend,
 	.watch = zookeeper_watch,
 	.mark = zookeeper_mark,
-	.withdraw = zookeeper_withdraw,
+	.withdraw = zookeeper_delete_own,
 	.prove = zookeeper_prove,
 	.touch = zookeeper_touch,
-	.lease = zookeeper_lease,
-	.defer_beat = zookeeper_defer_beat,
-	.doubt = zookeeper_doubt,
-	.resume = zookeeper_resume,
+	.lease = zookeeper_touch_lease,
+	.defer_beat = zookeeper_touch_defer,
+	.doubt = zookeeper_touch_doubt,
+	.resume = zookeeper_touch_resume,
 	.look = zookeeper_look,
-	.read = zookeeper_read,
-	.write = zookeeper_write,
-	.remove = zookeeper_remove,
+	.read = zookeeper_look_read,
+	.write = zookeeper_look_write,
+	.remove = zookeeper_delete_any,
 	.files = zookeeper_files,
-	.alter = zookeeper_alter,
-	.nudge = zookeeper_nudge,
-	.renew = zookeeper_renew,
+	.alter = zookeeper_files_alter,
+	.nudge = zookeeper_connection_nudge,
+	.renew = zookeeper_connection_renew,
 	.tend = tend,
 	.tend_ms = tend_ms,
 	.describe = store_zookeeper_describe,
 	.trouble = store_zookeeper_trouble,
 	.space = zookeeper_space,
-	.settle = zookeeper_settle,
+	.settle = zookeeper_root_settle,
 	.session = store_zookeeper_session,
 	.seen = store_zookeeper_seen,
 	.save_session = save_session,
@@ -523,7 +523,7 @@ static int store_zookeeper_open(const struct store_options *options,
 		options->session_timeout_ms < INT_MAX ? (int)options->session_timeout_ms : INT_MAX;
 	int result = -ENOMEM;
 
-	if (!store)
+	if (store == NULL)
 		return -ENOMEM;
 	store->store.ops = &store_zookeeper_ops;
 	store->events = events;
@@ -538,13 +538,13 @@ static int store_zookeeper_open(const struct store_options *options,
 	store->servers = zookeeper_servers_show(options->url->servers);
 	store->root = strdup(options->url->root);
 	store->root_state.is_new = options->new_root;
-	if (saved) {
+	if (saved != NULL) {
 		store->seen = saved->seen;
 		store->tokens.floor = saved->token_floor;
 		store->id = saved->id;
 		store->resuming = saved->id.client_id != 0;
 	}
-	if (store->servers && store->root)
+	if (store->servers != NULL && store->root != NULL)
 		result = make_descriptors(store);
 	if (result == 0)
 		result = zookeeper_connector_start(store->servers, timeout_ms, options->access,

@@ -30,13 +30,13 @@ static const char *find(const char *data, size_t bytes, size_t *ret_bytes)
 	return root_line_find(data, bytes, KEY, ret_bytes);
 }
 
-void zookeeper_read_tokens(struct store_zookeeper *store, const char *data, size_t bytes)
+void zookeeper_tokens_read(struct store_zookeeper *store, const char *data, size_t bytes)
 {
 	size_t value_bytes;
-	const char *value = data ? find(data, bytes, &value_bytes) : NULL;
+	const char *value = data != NULL ? find(data, bytes, &value_bytes) : NULL;
 
 	tokens_note(&store->tokens, store->seen);
-	store->tokens.offset = value ? tokens_parse(value, value_bytes) : 0;
+	store->tokens.offset = value != NULL ? tokens_parse(value, value_bytes) : 0;
 	store->root_state.tokens_known = true;
 }
 
@@ -73,14 +73,14 @@ static char *write_line(const char *data, size_t bytes, int64_t offset, size_t *
 {
 	size_t value_bytes = 0;
 	const char *value = find(data, bytes, &value_bytes);
-	size_t before = value ? (size_t)(value - data) - strlen(KEY) : bytes;
-	size_t behind = value ? before + strlen(KEY) + value_bytes : bytes;
-	bool open = !value && bytes > 0 && data[bytes - 1] != '\n';
+	size_t before = value != NULL ? (size_t)(value - data) - strlen(KEY) : bytes;
+	size_t behind = value != NULL ? before + strlen(KEY) + value_bytes : bytes;
+	bool open = value == NULL && bytes > 0 && data[bytes - 1] != '\n';
 	size_t room = bytes + strlen("\n" KEY "\n") + TOKENS_TEXT_BYTES + 1;
 	char *text = malloc(room);
 	size_t written;
 
-	if (!text)
+	if (text == NULL)
 		return NULL;
 	memcpy(text, data, before);
 	written = before + (size_t)snprintf(text + before, room - before, "%s" KEY "%" PRId64 "%s",
@@ -91,7 +91,7 @@ static char *write_line(const char *data, size_t bytes, int64_t offset, size_t *
 	return text;
 }
 
-void zookeeper_raise_tokens(struct store_zookeeper *store, const char *data, size_t bytes,
+void zookeeper_tokens_raise(struct store_zookeeper *store, const char *data, size_t bytes,
 			    int32_t version, int64_t zxid)
 {
 	int64_t offset = tokens_raise(&store->tokens, zxid);
@@ -100,12 +100,12 @@ void zookeeper_raise_tokens(struct store_zookeeper *store, const char *data, siz
 	if (offset == 0)
 		return;
 	operation = operation_create(store, STORE_LOOK, NULL, conclude_raise, "", NULL);
-	if (!operation)
+	if (operation == NULL)
 		return;
 	operation->text = write_line(data, bytes, offset, &operation->text_bytes);
 	operation->version = version;
 	operation->of_root = true;
-	if (!operation->text) {
+	if (operation->text == NULL) {
 		operation_starve(operation);
 		return;
 	}
@@ -116,7 +116,7 @@ void zookeeper_raise_tokens(struct store_zookeeper *store, const char *data, siz
 	operation->sent_us = 0;
 }
 
-int zookeeper_make_token(struct store_zookeeper *store, int64_t stamp, int64_t *ret)
+int zookeeper_tokens_make(struct store_zookeeper *store, int64_t stamp, int64_t *ret)
 {
 	int64_t token = store->root_state.tokens_known ? tokens_make(&store->tokens, stamp) : 0;
 

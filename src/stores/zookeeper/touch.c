@@ -29,26 +29,26 @@ void zookeeper_touch(struct store *base)
 
 	lease_touch(&store->lease, clock_now_ms());
 	zookeeper_seek_sent(store);
-	if (operation)
+	if (operation != NULL)
 		operation_start(operation, send_touch);
 }
 
-void zookeeper_lease(struct store *base, int64_t now_ms, struct store_lease *ret)
+void zookeeper_touch_lease(struct store *base, int64_t now_ms, struct store_lease *ret)
 {
 	*ret = lease_describe(&((struct store_zookeeper *)base)->lease, now_ms);
 }
 
-void zookeeper_defer_beat(struct store *base)
+void zookeeper_touch_defer(struct store *base)
 {
 	lease_beat(&((struct store_zookeeper *)base)->lease, clock_now_ms());
 }
 
-void zookeeper_doubt(struct store *base, int64_t now_ms)
+void zookeeper_touch_doubt(struct store *base, int64_t now_ms)
 {
 	lease_doubt(&((struct store_zookeeper *)base)->lease, now_ms);
 }
 
-void zookeeper_resume(struct store *base, int64_t timeout_ms, int64_t saved_ms, bool doubtful)
+void zookeeper_touch_resume(struct store *base, int64_t timeout_ms, int64_t saved_ms, bool doubtful)
 {
 	lease_resume(&((struct store_zookeeper *)base)->lease, timeout_ms, saved_ms, doubtful);
 }

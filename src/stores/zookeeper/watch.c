@@ -75,7 +75,7 @@ static void conclude_unclaimed(struct operation *operation)
 	struct store_zookeeper *store = operation->store;
 	void *tag = operation->tag;
 
-	if (operation_is_unclaimed(store, operation->path)) {
+	if (zookeeper_queue_is_unclaimed(store, operation->path)) {
 		operation_release(operation);
 	} else {
 		tell_unclaimed(operation);
@@ -95,15 +95,15 @@ static void forget_unclaimed(struct operation *operation)
 	operation_release(operation);
 }
 
-void zookeeper_resume_watches(struct store_zookeeper *store)
+void zookeeper_watch_resume(struct store_zookeeper *store)
 {
 	struct operation *operation;
 
-	while (store->handle && (operation = store->watches.lost) &&
+	while (store->handle != NULL && (operation = store->watches.lost) != NULL &&
 	       store->watches.sent < SENT_MAX) {
 		LL_DELETE2(store->watches.lost, operation, same);
 		operation->same = NULL;
-		if (!operation->session)
+		if (operation->session == NULL)
 			operation_attach(operation);
 		operation->sent_us = histogram_now_us();
 		store->watches.sent++;
@@ -143,18 +143,18 @@ static void conclude_watch(struct operation *operation)
 		store->events->on_watched(store->context, operation->tag, error);
 		operation_release(operation);
 	}
-	zookeeper_resume_watches(store);
+	zookeeper_watch_resume(store);
 }
 
-void zookeeper_tell_watches(struct store_zookeeper *store, const char *path, bool gone)
+void zookeeper_watch_changed(struct store_zookeeper *store, const char *path, bool gone)
 {
 	struct operation *operation, *same;
 
 	HASH_FIND_STR(store->watches.by_path, path, operation);
-	if (!operation)
+	if (operation == NULL)
 		return;
 	HASH_DEL(store->watches.by_path, operation);
-	for (; operation; operation = same) {
+	for (; operation != NULL; operation = same) {
 		same = operation->same;
 		if (operation->unclaimed) {
 			forget_unclaimed(operation);
@@ -166,10 +166,10 @@ void zookeeper_tell_watches(struct store_zookeeper *store, const char *path, boo
 			store->events->on_read(store->context, operation->tag, NULL, 0);
 		}
 	}
-	zookeeper_resume_watches(store);
+	zookeeper_watch_resume(store);
 }
 
-void zookeeper_lose_watches(struct store_zookeeper *store)
+void zookeeper_watch_lose(struct store_zookeeper *store)
 {
 	struct operation *told = store->watches.lost; /* and those behind it */
 	struct operation *operation, *next, *same;
@@ -180,7 +180,7 @@ void zookeeper_lose_watches(struct store_zookeeper *store)
 		zoo_remove_watches(store->handle, operation->path, ZWATCHTYPE_DATA,
 				   operation_on_event, operation->session, 1);
 		HASH_DEL(store->watches.by_path, operation);
-		for (; operation; operation = same) {
+		for (; operation != NULL; operation = same) {
 			same = operation->same;
 			if (operation->unclaimed)
 				forget_unclaimed(operation);
@@ -193,13 +193,13 @@ void zookeeper_lose_watches(struct store_zookeeper *store)
 }
 
 /* Watches of a session are freed with the session. */
-void zookeeper_forget_watches(struct store_zookeeper *store)
+void zookeeper_watch_forget(struct store_zookeeper *store)
 {
 	struct operation *operation, *next;
 
 	LL_FOREACH_SAFE2(store->watches.lost, operation, next, same)
 	{
-		if (!operation->session)
+		if (operation->session == NULL)
 			operation_free(operation);
 	}
 	HASH_CLEAR(hh, store->watches.by_path);
@@ -213,6 +213,6 @@ void zookeeper_watch(struct store *base, void *tag, const char *path, const char
 	struct operation *operation = operation_create((struct store_zookeeper *)base, STORE_WATCH,
 						       tag, conclude_watch, path, name);
 
-	if (operation)
+	if (operation != NULL)
 		operation_start(operation, send_watch);
 }

@@ -24,7 +24,7 @@ FLOORS = [
     ["src/config"],
     ["src/journal"],
     ["src/stores"],
-    ["src/stores/zookeeper/session"],
+    ["src/stores/etcd/grpc", "src/stores/zookeeper/session"],
     ["src/stores/etcd", "src/stores/local", "src/stores/zookeeper"],
     ["src/engine/books"],
     ["src/engine/records"],
@@ -41,7 +41,7 @@ FLOORS = [
 ]
 
 # Layers that are a part of one folder above: no other includes what is in them.
-INNER = {"src/stores/zookeeper/session": "src/stores/zookeeper"}
+INNER = {"src/stores/etcd/grpc": "src/stores/etcd", "src/stores/zookeeper/session": "src/stores/zookeeper"}
 
 # Folders that know no layer, and that no layer knows: of one program, from the ground up.
 APART = ["src/dlockctl", "src/dlockctl/commands"]
@@ -58,9 +58,9 @@ PUBLIC = {
 # Headers of others that only one folder, with those below it, may include.
 OUTSIDE = {
     "zookeeper/": "src/stores/zookeeper",
-    "nghttp2/": "src/stores/etcd",
+    "nghttp2/": "src/stores/etcd/grpc",
     "protobuf-c/": "src/stores/etcd",
-    "ares.h": "src/stores/etcd",
+    "ares.h": "src/stores/etcd/grpc",
     "fuse": "fs",
 }
 
@@ -87,6 +87,8 @@ NAMED = {
     "src/engine": {"engine.h": "engine", "transfer.h": "engine"},
     "src/engine/books": {},
     "src/engine/records": {},
+    "src/stores/etcd": {"state.h": "etcd", "store.h": "etcd", "table.h": "etcd"},
+    "src/stores/etcd/grpc": {"grpc.h": "grpc", "grpc_inside.h": "grpc"},
     "src/lockfile": {"lockfiles.h": "lockfiles"},
     "src/view": {"view.h": "view"},
     "fs/files": {},
@@ -354,9 +356,10 @@ def check_names(tree, build):
         lines = subprocess.run(["nm", "-g", "--defined-only", name], check=True, text=True,
                                stdout=subprocess.PIPE).stdout.splitlines()
         for kind, symbol in (line.split()[-2:] for line in lines):
-            there = [header for header in headers if re.search(rf"^[a-z_].*\b{symbol}\(", headers[header], re.M)]
+            there = [header for header in headers if re.search(rf"^(?:[A-Za-z_].*\b)?{symbol}\(", headers[header], re.M)]
             shared = [NAMED[folder][os.path.basename(header)] for header in there if os.path.basename(header) in NAMED[folder]]
-            mine = [noun + end for noun in (stem, f"{os.path.basename(folder)}_{stem}") for end in ("", "s")] + starts + shared
+            nouns = [stem, stem + "s", stem + "es", stem.removesuffix("s")]
+            mine = nouns + [f"{os.path.basename(folder)}_{noun}" for noun in nouns] + starts + shared
             if kind != "T" or symbol in starts:
                 continue
             if not any(symbol == start or symbol.startswith(start + "_") for start in mine):

@@ -52,6 +52,8 @@ not_included src/stores/local/store.c '"stores/zookeeper/operation.h"' \
     "stores/zookeeper/operation.h is beside: src/stores/local does not know src/stores/zookeeper"
 not_included src/stores/zookeeper/session/socket.c '"stores/zookeeper/operation.h"' \
     "stores/zookeeper/operation.h is above: src/stores/zookeeper/session does not know src/stores/zookeeper"
+not_included src/stores/etcd/grpc/call.c '"stores/etcd/keys.h"' \
+    "stores/etcd/keys.h is above: src/stores/etcd/grpc does not know src/stores/etcd"
 not_included src/engine/books/queue.c '"engine/records/record.h"' \
     "engine/records/record.h is above: src/engine/books does not know src/engine/records"
 not_included src/engine/records/record.c '"engine/settle.h"' "engine/settle.h is above: src/engine/records does not know src/engine"

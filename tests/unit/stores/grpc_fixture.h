@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "config/access.h"
-#include "stores/etcd/grpc.h"
+#include "stores/etcd/grpc/grpc.h"
 #include "http2_double.h"
 
 #define FIXTURE_LIMIT_MS 20000

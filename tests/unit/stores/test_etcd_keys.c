@@ -135,18 +135,18 @@ static void test_values_of_files(void **state)
 	int64_t ms = 0;
 	char *value;
 
-	value = etcd_file_value_format("id\ntext", 1700000000123, true);
+	value = etcd_key_file_value("id\ntext", 1700000000123, true);
 	assert_string_equal(value, "made=1700000000123\nid\ntext");
-	assert_int_equal(etcd_file_value_parse(value, strlen(value), &ms, &is_new), 19);
+	assert_int_equal(etcd_key_file_parse(value, strlen(value), &ms, &is_new), 19);
 	assert_true(is_new && ms == 1700000000123);
-	assert_null(etcd_claim_parse("x", 1, value, strlen(value), 1, &claim));
+	assert_null(etcd_key_claim_parse("x", 1, value, strlen(value), 1, &claim));
 	free(value);
-	value = etcd_file_value_format("", INT64_MAX / 100, false);
-	assert_int_equal(etcd_file_value_parse(value, strlen(value), &ms, &is_new), strlen(value));
+	value = etcd_key_file_value("", INT64_MAX / 100, false);
+	assert_int_equal(etcd_key_file_parse(value, strlen(value), &ms, &is_new), strlen(value));
 	assert_true(!is_new && ms == INT64_MAX / 100);
 	free(value);
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		assert_int_equal(etcd_file_value_parse(others[i], strlen(others[i]), &ms, &is_new),
+		assert_int_equal(etcd_key_file_parse(others[i], strlen(others[i]), &ms, &is_new),
 				 0);
 }
 
@@ -185,7 +185,7 @@ static void test_ends_of_ranges(void **state)
 /* What a key below QUEUE says, to be freed; and that its name leads back to it. */
 static char *name_of(const char *rest, size_t bytes, const char *value, struct claim_name *ret)
 {
-	char *name = etcd_claim_parse(rest, bytes, value, strlen(value), 4711, ret);
+	char *name = etcd_key_claim_parse(rest, bytes, value, strlen(value), 4711, ret);
 	struct etcd_named named;
 
 	if (!name)
@@ -241,7 +241,7 @@ static void test_any_bytes(void **state)
 /* The value of a claim, as place() writes it. */
 static char *value_of(const struct claim_name *claim)
 {
-	char *value = etcd_claim_value(claim);
+	char *value = etcd_key_claim_value(claim);
 
 	assert_non_null(value);
 	return value;
@@ -278,7 +278,7 @@ static void test_own_claims(void **state)
 static void assert_foreign(const char *rest, const char *value, enum claim_mode mode)
 {
 	struct claim_name read;
-	char *name = etcd_claim_parse(rest, strlen(rest), value, strlen(value), 4711, &read);
+	char *name = etcd_key_claim_parse(rest, strlen(rest), value, strlen(value), 4711, &read);
 
 	assert_non_null(name);
 	assert_int_equal(read.mode, mode);
@@ -307,13 +307,13 @@ static void test_slots(void **state)
 
 	assert_true(etcd_key_of_slots(&key, ROOT, "a/b", claim.id.session, CLAIM_SHARED));
 	assert_key(&key, QUEUE "read/123456789abc8ef0.");
-	assert_int_equal(etcd_slot_parse("12", 2), 12);
-	assert_int_equal(etcd_slot_parse("12/data", 7), 12);
-	assert_int_equal(etcd_slot_parse("65535", 5), 65535);
-	assert_int_equal(etcd_slot_parse("65536", 5), 0);
-	assert_int_equal(etcd_slot_parse("99999999999", 11), 0);
-	assert_int_equal(etcd_slot_parse("x", 1), 0);
-	assert_int_equal(etcd_slot_parse("", 0), 0);
+	assert_int_equal(etcd_key_slot("12", 2), 12);
+	assert_int_equal(etcd_key_slot("12/data", 7), 12);
+	assert_int_equal(etcd_key_slot("65535", 5), 65535);
+	assert_int_equal(etcd_key_slot("65536", 5), 0);
+	assert_int_equal(etcd_key_slot("99999999999", 11), 0);
+	assert_int_equal(etcd_key_slot("x", 1), 0);
+	assert_int_equal(etcd_key_slot("", 0), 0);
 }
 
 static void test_keys_that_are_no_claims(void **state)
@@ -323,7 +323,7 @@ static void test_keys_that_are_no_claims(void **state)
 	struct claim_name claim;
 
 	for (size_t i = 0; i < sizeof(rests) / sizeof(*rests); i++)
-		assert_null(etcd_claim_parse(rests[i], strlen(rests[i]), "", 0, 1, &claim));
+		assert_null(etcd_key_claim_parse(rests[i], strlen(rests[i]), "", 0, 1, &claim));
 	assert_true(etcd_key_is_data("write/x/data", strlen("write/x/data")));
 	assert_false(etcd_key_is_data("data", strlen("data")));
 }
@@ -356,7 +356,7 @@ static void test_large_revisions(void **state)
 
 	assert_int_equal(named.order, INT64_MAX);
 	assert_key(&named.key, ROOT "/a/x");
-	name = etcd_claim_parse("x", 1, "", 0, 12345678901, &claim);
+	name = etcd_key_claim_parse("x", 1, "", 0, 12345678901, &claim);
 	assert_string_equal(name, "x-mutex-12345678901");
 	free(name);
 }

@@ -128,11 +128,11 @@ static void test_revisions(void **state)
 	static const int64_t bad[] = {0, -1, INT64_MIN};
 	struct claim_name claim;
 
-	assert_int_equal(etcd_revision_after(7), 8);
-	assert_int_equal(etcd_revision_after(INT64_MAX), 1);
+	assert_int_equal(etcd_message_revision_after(7), 8);
+	assert_int_equal(etcd_message_revision_after(INT64_MAX), 1);
 	for (size_t i = 0; i < 3; i++) {
-		assert_int_equal(etcd_revision_after(bad[i]), 1);
-		assert_null(etcd_claim_parse("694d8a1c2f3b5d07", 16, "", 0, bad[i], &claim));
+		assert_int_equal(etcd_message_revision_after(bad[i]), 1);
+		assert_null(etcd_key_claim_parse("694d8a1c2f3b5d07", 16, "", 0, bad[i], &claim));
 	}
 }
 

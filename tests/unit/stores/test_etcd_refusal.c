@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "stores/etcd/grpc.h"
+#include "stores/etcd/grpc/grpc.h"
 #include "stores/etcd/refusal.h"
 
 static const struct {
@@ -88,7 +88,8 @@ static const struct {
 static void test_meanings(void **state)
 {
 	for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
-		enum etcd_meaning found = etcd_meaning_of(errors[i].status, errors[i].text, true);
+		enum etcd_meaning found =
+			etcd_refusal_meaning(errors[i].status, errors[i].text, true);
 
 		if (found != errors[i].meaning)
 			fail_msg("%d %s: expected %d, found %d", errors[i].status, errors[i].text,
@@ -99,11 +100,11 @@ static void test_meanings(void **state)
 /* Who has no user cannot say who it is. */
 static void test_nobody(void **state)
 {
-	assert_int_equal(
-		etcd_meaning_of(GRPC_INVALID_ARGUMENT, "etcdserver: user name is empty", false),
-		ETCD_DENIED);
-	assert_int_equal(etcd_meaning_of(GRPC_UNAUTHENTICATED, "", false), ETCD_DENIED);
-	assert_int_equal(etcd_meaning_of(GRPC_UNAVAILABLE, "", false), ETCD_IN_DOUBT);
+	assert_int_equal(etcd_refusal_meaning(GRPC_INVALID_ARGUMENT,
+					      "etcdserver: user name is empty", false),
+			 ETCD_DENIED);
+	assert_int_equal(etcd_refusal_meaning(GRPC_UNAUTHENTICATED, "", false), ETCD_DENIED);
+	assert_int_equal(etcd_refusal_meaning(GRPC_UNAVAILABLE, "", false), ETCD_IN_DOUBT);
 }
 
 int main(void)

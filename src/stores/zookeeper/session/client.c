@@ -52,7 +52,7 @@ static const char *key_password(const struct store_access *access)
 {
 	const struct secret *password = access->tls_password.secret;
 
-	return password ? secret_next(password, NULL) : "none";
+	return password != NULL ? secret_next(password, NULL) : "none";
 }
 
 static void take_back_files(struct zookeeper_client *client)
@@ -79,7 +79,7 @@ static const char *find_unusable(const struct zookeeper_client *client)
 	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
 	const char *file = NULL;
 
-	if (!context)
+	if (context == NULL)
 		return access->tls_ca;
 	SSL_CTX_set_default_passwd_cb_userdata(context, (void *)key_password(access));
 	if (SSL_CTX_load_verify_locations(context, client->ca_name, NULL) != 1)
@@ -98,13 +98,14 @@ static const char *find_unusable(const struct zookeeper_client *client)
 static bool check_files(struct zookeeper_client *client)
 {
 	const char *file = find_unusable(client);
-	const char *reason = file ? ERR_reason_error_string(ERR_peek_last_error()) : NULL;
+	const char *reason = file != NULL ? ERR_reason_error_string(ERR_peek_last_error()) : NULL;
 
-	if (file && file != client->unusable)
-		log_error("TLS: cannot use %s: %s", file, reason ? reason : "unknown reason");
+	if (file != NULL && file != client->unusable)
+		log_error("TLS: cannot use %s: %s", file,
+			  reason != NULL ? reason : "unknown reason");
 	client->unusable = file;
 	ERR_clear_error();
-	return !file;
+	return file == NULL;
 }
 
 static zhandle_t *open_tls(struct zookeeper_client *client, const char *servers, watcher_fn watcher,
@@ -131,7 +132,7 @@ static zhandle_t *open_tls(struct zookeeper_client *client, const char *servers,
 	handle = zookeeper_init_ssl(servers, certificates, watcher, timeout_ms, id, context, FLAGS);
 	error = errno;
 	pthread_mutex_unlock(&one);
-	if (handle)
+	if (handle != NULL)
 		zoo_set_log_callback(handle, on_client_log);
 	explicit_bzero(certificates, strlen(certificates));
 	free(certificates);
@@ -147,7 +148,7 @@ static int on_name(void *context, int id, const char **result, unsigned *bytes)
 
 	*result = access->sasl_user;
 	if (bytes)
-		*bytes = access->sasl_user ? (unsigned)strlen(access->sasl_user) : 0;
+		*bytes = access->sasl_user != NULL ? (unsigned)strlen(access->sasl_user) : 0;
 	return SASL_OK;
 }
 
@@ -164,7 +165,7 @@ static int on_password(sasl_conn_t *connection, void *context, int id, sasl_secr
 	const struct zookeeper_client *client = context;
 
 	*result = client->password;
-	return client->password ? SASL_OK : SASL_FAIL;
+	return client->password != NULL ? SASL_OK : SASL_FAIL;
 }
 
 /* Casts by way of the function type that may be cast to any other. */
@@ -183,11 +184,11 @@ static int begin_sasl(struct zookeeper_client *client)
 	const char *password;
 
 	memcpy(client->callbacks, callbacks, sizeof(callbacks));
-	if (access->sasl_password.secret) {
+	if (access->sasl_password.secret != NULL) {
 		password = secret_next(access->sasl_password.secret, NULL);
 		client->password_bytes = sizeof(*client->password) + strlen(password);
 		client->password = calloc(1, client->password_bytes);
-		if (!client->password)
+		if (client->password == NULL)
 			return -ENOMEM;
 		client->password->len = strlen(password);
 		memcpy(client->password->data, password, client->password->len);
@@ -200,7 +201,7 @@ static zhandle_t *open_sasl(struct zookeeper_client *client, const char *servers
 {
 	const struct store_access *access = client->access;
 	zoo_sasl_params_t parameters = {
-		.service = access->sasl_service ? access->sasl_service : "zookeeper",
+		.service = access->sasl_service != NULL ? access->sasl_service : "zookeeper",
 		.host = access->sasl_host,
 		.mechlist = access->sasl_mechanism,
 		.callbacks = client->callbacks,
@@ -216,16 +217,16 @@ int zookeeper_client_create(const struct store_access *access, struct zookeeper_
 	struct zookeeper_client *client = calloc(1, sizeof(*client));
 	int error = 0;
 
-	if (!client)
+	if (client == NULL)
 		return -ENOMEM;
 	client->access = access;
 #ifdef HAVE_ZOOKEEPER_TLS
 	client->ca.descriptor = client->certificate.descriptor = client->key.descriptor = -1;
-	if (access->tls_ca)
+	if (access->tls_ca != NULL)
 		lend_files(client);
 #endif
 #ifdef HAVE_ZOOKEEPER_SASL
-	if (access->sasl_mechanism)
+	if (access->sasl_mechanism != NULL)
 		error = begin_sasl(client);
 #endif
 	if (error)
@@ -238,13 +239,13 @@ int zookeeper_client_create(const struct store_access *access, struct zookeeper_
 void zookeeper_client_destroy(struct zookeeper_client *client)
 {
 #ifdef HAVE_ZOOKEEPER_SASL
-	if (client && client->password) {
+	if (client != NULL && client->password != NULL) {
 		explicit_bzero(client->password, client->password_bytes);
 		free(client->password);
 	}
 #endif
 #ifdef HAVE_ZOOKEEPER_TLS
-	if (client)
+	if (client != NULL)
 		take_back_files(client);
 #endif
 	free(client);
@@ -255,11 +256,11 @@ zhandle_t *zookeeper_client_open(struct zookeeper_client *client, const char *se
 				 void *context)
 {
 #ifdef HAVE_ZOOKEEPER_TLS
-	if (client->access->tls_ca)
+	if (client->access->tls_ca != NULL)
 		return open_tls(client, servers, watcher, timeout_ms, id, context);
 #endif
 #ifdef HAVE_ZOOKEEPER_SASL
-	if (client->access->sasl_mechanism)
+	if (client->access->sasl_mechanism != NULL)
 		return open_sasl(client, servers, watcher, timeout_ms, id, context);
 #endif
 	errno = 0;

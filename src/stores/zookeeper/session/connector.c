@@ -84,7 +84,8 @@ static void get_server(zhandle_t *handle, char *server, size_t server_bytes)
 	socklen_t address_bytes = sizeof(address);
 	char host[48], port[8];
 
-	if (!zookeeper_get_connected_host(handle, (struct sockaddr *)&address, &address_bytes) ||
+	if (zookeeper_get_connected_host(handle, (struct sockaddr *)&address, &address_bytes) ==
+		    NULL ||
 	    getnameinfo((struct sockaddr *)&address, address_bytes, host, sizeof(host), port,
 			sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
 		snprintf(server, server_bytes, "a server");
@@ -127,11 +128,11 @@ static void on_introduced(int code, const void *context)
 
 	session->unanswered = NULL;
 	session->accepted = session->accepted || code == ZOK;
-	if (message && refused)
+	if (message != NULL && refused)
 		message->state = ZOO_AUTH_FAILED_STATE;
-	if (message && (code == ZOK || refused))
+	if (message != NULL && (code == ZOK || refused))
 		post_state(session->connector, message);
-	else if (message)
+	else if (message != NULL)
 		zookeeper_state_free(message);
 }
 
@@ -172,8 +173,8 @@ static bool introduce(struct zookeeper_session *session, zhandle_t *handle,
 
 	if (session->accepted)
 		return true;
-	for (const char *line = digest ? secret_next(digest, session->introduced) : NULL;
-	     line && code == ZOK; line = secret_next(digest, line)) {
+	for (const char *line = digest != NULL ? secret_next(digest, session->introduced) : NULL;
+	     line != NULL && code == ZOK; line = secret_next(digest, line)) {
 		code = zoo_add_auth(handle, "digest", line, (int)strlen(line), NULL, NULL);
 		if (code == ZOK)
 			session->introduced = line;
@@ -199,7 +200,7 @@ static int64_t connected_since(struct zookeeper_connector *connector)
 	bool is_alone;
 
 	pthread_mutex_lock(&connector->mutex);
-	is_alone = connector->handles == 1 && !connector->access.sasl_mechanism;
+	is_alone = connector->handles == 1 && connector->access.sasl_mechanism == NULL;
 	pthread_mutex_unlock(&connector->mutex);
 	return is_alone ? zookeeper_socket_since(&connector->socket) : INT64_MIN;
 }
@@ -216,7 +217,7 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
 	if (type != ZOO_SESSION_EVENT)
 		return;
 	message = make_state(session);
-	if (!message) {
+	if (message == NULL) {
 		zookeeper_mailbox_starve(&connector->mailbox);
 		return;
 	}
@@ -262,7 +263,7 @@ static void make_session(struct zookeeper_connector *connector)
 	bool several = false;
 	int error = ENOMEM, unknown = 0;
 
-	if (!session) {
+	if (session == NULL) {
 		on_handle_failed(connector, ENOMEM);
 		return;
 	}
@@ -277,7 +278,7 @@ static void make_session(struct zookeeper_connector *connector)
 	pthread_mutex_unlock(&connector->mutex);
 
 	servers = zookeeper_servers_list(connector->servers, &several, &unknown);
-	if (servers) {
+	if (servers != NULL) {
 		handle = zookeeper_client_open(
 			connector->client, servers, on_session_event, connector->timeout_ms,
 			connector->has_former ? &connector->former : NULL, session);
@@ -286,12 +287,12 @@ static void make_session(struct zookeeper_connector *connector)
 	free(servers);
 	/* Without this the client looks the names up in each turn of its own loop, and when a
 	 * result differs it drops the connection without answering requests under way. */
-	if (handle)
+	if (handle != NULL)
 		zoo_set_servers_resolution_delay(handle, -1);
 
 	pthread_mutex_lock(&connector->mutex);
 	session->handle = handle;
-	if (!handle) {
+	if (handle == NULL) {
 		free(session);
 		connector->handles--;
 		connector->wanted = true;
@@ -339,7 +340,7 @@ static bool settle(struct zookeeper_connector *connector, struct zookeeper_sessi
 static void close_session(struct zookeeper_connector *connector, struct zookeeper_session *session)
 {
 	bool leaves_claims = connector->stopping && session->connected_once;
-	bool lives_on = session->moved || (session->connected_once && !session->told);
+	bool lives_on = session->moved || (session->connected_once && session->told == NULL);
 
 	pthread_mutex_unlock(&connector->mutex);
 	if (lives_on)
@@ -363,11 +364,11 @@ static void look_for_failed_sasl(struct zookeeper_connector *connector)
 	struct zookeeper_session *session = connector->newest;
 	struct zookeeper_state *message;
 
-	if (!session || !session->handle || session->failure_told ||
+	if (session == NULL || session->handle == NULL || session->failure_told ||
 	    zoo_state(session->handle) != ZOO_AUTH_FAILED_STATE)
 		return;
 	message = calloc(1, sizeof(*message));
-	if (!message)
+	if (message == NULL)
 		return; /* until the next check */
 	message->message.kind = MESSAGE_STATE;
 	message->session = session;
@@ -380,7 +381,7 @@ static void look_for_failed_sasl(struct zookeeper_connector *connector)
 /* Waits for something to do; warns if a session is not connected for long. */
 static void wait_for_work(struct zookeeper_connector *connector)
 {
-	bool unreached = connector->newest && !connector->newest->connected_once;
+	bool unreached = connector->newest != NULL && !connector->newest->connected_once;
 	int64_t until_ms = INT64_MAX;
 
 	if (unreached && connector->warn_at_ms <= clock_awake_ms()) {
@@ -391,7 +392,7 @@ static void wait_for_work(struct zookeeper_connector *connector)
 		until_ms = connector->warn_at_ms;
 	if (connector->wanted)
 		until_ms = connector->retry_at_ms;
-	if (connector->access.sasl_mechanism) {
+	if (connector->access.sasl_mechanism != NULL) {
 		look_for_failed_sasl(connector);
 		if (until_ms > clock_awake_ms() + SASL_LOOK_MS)
 			until_ms = clock_awake_ms() + SASL_LOOK_MS;
@@ -421,12 +422,12 @@ static void *run(void *context)
 	zookeeper_socket_name_thread(&connector->socket);
 	pthread_mutex_lock(&connector->mutex);
 	while (!connector->stopping) {
-		bool closes_first = connector->moves && connector->over;
+		bool closes_first = connector->moves && connector->over != NULL;
 
 		if (connector->wanted && !closes_first &&
 		    connector->retry_at_ms <= clock_awake_ms()) {
 			make_session(connector);
-		} else if (connector->over) {
+		} else if (connector->over != NULL) {
 			session = connector->over;
 			LL_DELETE(connector->over, session);
 			close_session(connector, session);
@@ -435,11 +436,11 @@ static void *run(void *context)
 		}
 	}
 	/* The one in use first: others wait for its locks. */
-	if (connector->newest) {
+	if (connector->newest != NULL) {
 		connector->newest->told = connector->told;
 		LL_PREPEND(connector->over, connector->newest);
 	}
-	while ((session = connector->over)) {
+	while ((session = connector->over) != NULL) {
 		LL_DELETE(connector->over, session);
 		close_session(connector, session);
 	}
@@ -528,16 +529,16 @@ int zookeeper_connector_start(const char *servers, int timeout_ms,
 	struct zookeeper_connector *connector = calloc(1, sizeof(*connector));
 	int result = -ENOMEM;
 
-	if (!connector)
+	if (connector == NULL)
 		return -ENOMEM;
 	connector->timeout_ms = timeout_ms;
 	connector->wanted = true;
-	if (id) {
+	if (id != NULL) {
 		connector->former = *id;
 		connector->has_former = true;
 	}
 	connector->servers = strdup(servers);
-	if (!connector->servers || store_access_copy(&connector->access, access) < 0)
+	if (connector->servers == NULL || store_access_copy(&connector->access, access) < 0)
 		goto free_servers;
 	result = zookeeper_client_create(&connector->access, &connector->client);
 	if (result < 0)

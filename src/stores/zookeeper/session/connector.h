@@ -54,7 +54,7 @@ struct zookeeper_session {
 	bool settled;
 	bool failure_told;
 	bool moved; /* goes on with another handle; set by the loop's thread with `over` */
-	const struct store_told *told; /* that it may be ended; likewise */
+	const struct store_told *told; /* that it may be ended; set by the loop's thread, too */
 	bool goes_on;		       /* it is such another handle */
 	struct zookeeper_session *next;
 	/* ZooKeeper's thread: the message of the first change. It needs no allocation, so that a

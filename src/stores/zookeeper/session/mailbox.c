@@ -31,7 +31,7 @@ void zookeeper_mailbox_finish(struct zookeeper_mailbox *mailbox)
 
 static void post_locked(struct zookeeper_mailbox *mailbox, struct zookeeper_message *message)
 {
-	if (!mailbox->messages)
+	if (mailbox->messages == NULL)
 		eventfd_write(mailbox->descriptor, 1);
 	DL_APPEND(mailbox->messages, message);
 }

@@ -12,7 +12,7 @@
 enum zookeeper_message_kind {
 	MESSAGE_STATE,	   /* struct zookeeper_state: a session's connection changed */
 	MESSAGE_OPERATION, /* a request is answered; the struct is the store's */
-	MESSAGE_EVENT,	   /* a watched znode changed; likewise */
+	MESSAGE_EVENT,	   /* a watched znode changed; the struct is the store's */
 	MESSAGE_STARVED,   /* a message could not be allocated: the session cannot be relied on */
 	MESSAGE_CLOSED,	   /* struct zookeeper_session: to be freed now */
 };

@@ -40,16 +40,17 @@ static size_t count_addresses(const char *server, size_t bytes, char first[ADDRE
 	};
 	struct addrinfo *found = NULL;
 	char *host = strndup(server, bytes);
-	char *port = host ? strrchr(host, ':') : NULL;
+	char *port = host != NULL ? strrchr(host, ':') : NULL;
 	size_t count = 0;
 	int error = EAI_NONAME;
 
-	if (port)
+	if (port != NULL)
 		*port++ = '\0';
-	if (port)
+	if (port != NULL)
 		error = getaddrinfo(host, port, &hints, &found);
 	if (error == 0) {
-		for (const struct addrinfo *address = found; address; address = address->ai_next)
+		for (const struct addrinfo *address = found; address != NULL;
+		     address = address->ai_next)
 			count++;
 		if (*first == '\0')
 			format_address(found, first);
@@ -65,11 +66,11 @@ char *zookeeper_servers_show(const char *servers)
 {
 	char *text = malloc(2 * strlen(servers) + 1), *out = text;
 
-	for (const char *server = servers; text && *server != '\0';) {
+	for (const char *server = servers; text != NULL && *server != '\0';) {
 		size_t bytes = strcspn(server, ",");
 		const char *colon = memrchr(server, ':', bytes);
-		size_t host_bytes = colon ? (size_t)(colon - server) : bytes;
-		bool is_ipv6 = memchr(server, ':', host_bytes);
+		size_t host_bytes = colon != NULL ? (size_t)(colon - server) : bytes;
+		bool is_ipv6 = memchr(server, ':', host_bytes) != NULL;
 
 		out = stpcpy(out, is_ipv6 ? "[" : "");
 		out = mempcpy(out, server, host_bytes);
@@ -78,7 +79,7 @@ char *zookeeper_servers_show(const char *servers)
 		out = mempcpy(out, server + host_bytes, bytes - host_bytes);
 		server += bytes;
 	}
-	if (text)
+	if (text != NULL)
 		*out = '\0';
 	return text;
 }
@@ -88,11 +89,11 @@ static char *strip(const char *servers)
 {
 	char *text = malloc(strlen(servers) + 1), *out = text;
 
-	for (const char *at = servers; text && *at != '\0'; at++) {
+	for (const char *at = servers; text != NULL && *at != '\0'; at++) {
 		if (*at != '[' && *at != ']')
 			*out++ = *at;
 	}
-	if (text)
+	if (text != NULL)
 		*out = '\0';
 	return text;
 }
@@ -105,7 +106,7 @@ char *zookeeper_servers_list(const char *servers, bool *several, int *ret_error)
 
 	*several = false;
 	*ret_error = 0;
-	if (!plain)
+	if (plain == NULL)
 		return NULL;
 	for (const char *server = plain; *server != '\0';) {
 		size_t bytes = strcspn(server, ",");

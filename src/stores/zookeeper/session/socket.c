@@ -83,8 +83,8 @@ static bool note(int descriptor, const struct sockaddr *server, socklen_t server
 
 	pthread_mutex_lock(&sockets_mutex);
 	socket = find_own();
-	refuse = socket && socket->refuse;
-	if (socket && server_bytes <= sizeof(socket->server)) {
+	refuse = socket != NULL && socket->refuse;
+	if (socket != NULL && server_bytes <= sizeof(socket->server)) {
 		former = socket->server;
 		memset(&socket->server, 0, sizeof(socket->server));
 		memcpy(&socket->server, server, server_bytes);
@@ -129,7 +129,7 @@ __attribute__((visibility("default"))) int connect(int descriptor, SERVER_ARG se
 	connect_fn next;
 
 	*(void **)&next = dlsym(RTLD_NEXT, "connect");
-	if (!next) {
+	if (next == NULL) {
 		errno = ENOSYS;
 		return -1;
 	}

@@ -79,7 +79,8 @@ bool zookeeper_socket_is_closed(const struct zookeeper_socket *socket);
  * same server fail at once, until another one is tried. */
 void zookeeper_socket_break(struct zookeeper_socket *socket, bool avoid);
 
-/* The same, and with `refuse` each attempt fails at once from now on; without, no longer. */
+/* With `refuse` breaks the connection, or the attempt, and lets each further attempt fail at once,
+ * until the call without. */
 void zookeeper_socket_refuse(struct zookeeper_socket *socket, bool refuse);
 
 #endif

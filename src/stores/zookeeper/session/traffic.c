@@ -55,7 +55,7 @@ static struct traffic *find(int descriptor)
 
 	pthread_once(&key_once, make_key);
 	traffic = key_error == 0 ? pthread_getspecific(key) : NULL;
-	return traffic && traffic->descriptor == descriptor ? traffic : NULL;
+	return traffic != NULL && traffic->descriptor == descriptor ? traffic : NULL;
 }
 
 bool zookeeper_traffic_begin(int descriptor, const struct sockaddr_storage *server)
@@ -66,11 +66,11 @@ bool zookeeper_traffic_begin(int descriptor, const struct sockaddr_storage *serv
 	if (key_error != 0)
 		return false;
 	traffic = pthread_getspecific(key);
-	if (traffic) {
+	if (traffic != NULL) {
 		zookeeper_wire_finish(&traffic->wire);
 	} else {
 		traffic = malloc(sizeof(*traffic));
-		if (!traffic)
+		if (traffic == NULL)
 			return false;
 		if (pthread_setspecific(key, traffic) != 0) {
 			free(traffic);
@@ -112,11 +112,11 @@ static void *find_next(_Atomic(void *) *known, const char *name)
 {
 	void *next = atomic_load_explicit(known, memory_order_relaxed);
 
-	if (!next) {
+	if (next == NULL) {
 		next = dlsym(RTLD_NEXT, name);
 		atomic_store_explicit(known, next, memory_order_relaxed);
 	}
-	if (!next)
+	if (next == NULL)
 		errno = ENOSYS;
 	return next;
 }
@@ -130,10 +130,10 @@ __attribute__((visibility("default"))) ssize_t send(int descriptor, const void *
 	ssize_t sent;
 
 	*(void **)&next = find_next(&known, "send");
-	if (!next)
+	if (next == NULL)
 		return -1;
 	sent = next(descriptor, bytes, count, flags);
-	if (traffic && sent > 0)
+	if (traffic != NULL && sent > 0)
 		zookeeper_wire_sent(&traffic->wire, bytes, (size_t)sent);
 	return sent;
 }
@@ -148,12 +148,12 @@ __attribute__((visibility("default"))) ssize_t recv(int descriptor, void *bytes,
 	ssize_t received;
 
 	*(void **)&next = find_next(&known, "recv");
-	if (!next)
+	if (next == NULL)
 		return -1;
 	received = next(descriptor, bytes, count, flags);
-	if (traffic && received > 0)
+	if (traffic != NULL && received > 0)
 		wrong = zookeeper_wire_received(&traffic->wire, bytes, (size_t)received);
-	if (!wrong)
+	if (wrong == NULL)
 		return received;
 	tell(traffic, wrong);
 	errno = EPROTO;

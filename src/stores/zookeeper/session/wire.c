@@ -85,7 +85,7 @@ static int32_t read_int(struct reader *reader)
 	const unsigned char *at = read_bytes(reader, sizeof(int32_t));
 	uint32_t value = 0;
 
-	if (at)
+	if (at != NULL)
 		memcpy(&value, at, sizeof(value));
 	return (int32_t)be32toh(value);
 }
@@ -95,7 +95,7 @@ static int64_t read_long(struct reader *reader)
 	const unsigned char *at = read_bytes(reader, sizeof(int64_t));
 	uint64_t value = 0;
 
-	if (at)
+	if (at != NULL)
 		memcpy(&value, at, sizeof(value));
 	return (int64_t)be64toh(value);
 }
@@ -104,7 +104,7 @@ static bool read_flag(struct reader *reader)
 {
 	const unsigned char *at = read_bytes(reader, 1);
 
-	return at && *at != 0;
+	return at != NULL && *at != 0;
 }
 
 /* A NULL is bad. Its end is not marked. */
@@ -132,7 +132,7 @@ static void skip_path(struct reader *reader)
 	size_t bytes;
 	const char *path = read_string(reader, &bytes);
 
-	if (reader->bad || bytes == 0 || path[0] != '/' || memchr(path, '\0', bytes))
+	if (reader->bad || bytes == 0 || path[0] != '/' || memchr(path, '\0', bytes) != NULL)
 		reader->bad = true;
 }
 
@@ -142,7 +142,8 @@ static void skip_name(struct reader *reader)
 	size_t bytes;
 	const char *name = read_string(reader, &bytes);
 
-	if (reader->bad || bytes == 0 || memchr(name, '/', bytes) || memchr(name, '\0', bytes))
+	if (reader->bad || bytes == 0 || memchr(name, '/', bytes) != NULL ||
+	    memchr(name, '\0', bytes) != NULL)
 		reader->bad = true;
 }
 
@@ -248,7 +249,7 @@ static bool add_request(struct zookeeper_wire *wire, const struct zookeeper_requ
 		size_t room = wire->room ? 2 * wire->room : 16;
 		struct zookeeper_request *requests = calloc(room, sizeof(*requests));
 
-		if (!requests)
+		if (requests == NULL)
 			return false;
 		for (size_t i = 0; i < wire->count; i++)
 			requests[i] = wire->requests[(wire->first + i) % wire->room];
@@ -286,7 +287,7 @@ static size_t read_operations(struct reader reader, int32_t *types)
 		if (done || reader.bad)
 			return count;
 		skip_operation(&reader, type);
-		if (types)
+		if (types != NULL)
 			types[count] = type;
 		count++;
 	}
@@ -296,7 +297,7 @@ static bool note_operations(struct zookeeper_request *request, const struct read
 {
 	request->count = read_operations(*reader, NULL);
 	request->types = calloc(request->count + 1, sizeof(*request->types));
-	if (request->types)
+	if (request->types != NULL)
 		read_operations(*reader, request->types);
 	return request->types != NULL;
 }
@@ -498,9 +499,9 @@ static size_t take_part(struct zookeeper_wire *wire, struct zookeeper_frames *fr
 	struct reader reader = {.at = bytes, .left = frames->bytes};
 
 	if (part < frames->bytes) {
-		if (!frames->frame)
+		if (frames->frame == NULL)
 			frames->frame = malloc(frames->bytes);
-		if (!frames->frame) {
+		if (frames->frame == NULL) {
 			*ret_wrong = "a frame for which there is no memory";
 			return count;
 		}
@@ -546,7 +547,7 @@ static const char *take_bytes(struct zookeeper_wire *wire, struct zookeeper_fram
 	const unsigned char *at = bytes, *end = at + count;
 	const char *wrong = NULL;
 
-	while (at < end && !wrong) {
+	while (at < end && wrong == NULL) {
 		size_t left = (size_t)(end - at);
 
 		if (frames->have >= sizeof(frames->prefix)) {

@@ -8,7 +8,7 @@
 
 #include "store_fixture.h"
 
-#include "stores/etcd/operation.h"
+#include "stores/etcd/state.h"
 #include "stores/etcd/store.h"
 
 /* Runs etcdctl, with that on its standard input, and the words up to NULL. It has to end well,

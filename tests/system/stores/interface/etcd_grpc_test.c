@@ -24,7 +24,7 @@
 
 #include "base/clock.h"
 #include "stores/etcd/etcd.pb-c.h"
-#include "stores/etcd/grpc.h"
+#include "stores/etcd/grpc/grpc.h"
 
 #define LIMIT_MS 20000
 #define ABREAST	 64

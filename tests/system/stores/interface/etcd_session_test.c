@@ -69,7 +69,7 @@ static void test_key_taken(void **state)
 	struct call first, second, third;
 
 	place(a, &first, "taken", 1);
-	etcdctl("del", inside(a)->session_key.bytes);
+	etcdctl("del", inside(a)->epoch.key.bytes);
 	send_place(a, &second, "taken", 2, CLAIM_EXCLUSIVE, true);
 	WAIT_FOR(a->changes[STORE_LOST] == 1 && a->session == STORE_CONNECTED);
 	assert_true(!second.times || second.error == -ECONNRESET);
@@ -155,7 +155,7 @@ static void *save_and_restore(struct host *host, struct store_lease *lease)
 /* As if its process had been killed. */
 static void drop_host(struct host *host)
 {
-	inside(host)->lease_id = 0;
+	inside(host)->session.lease_id = 0;
 	close_host(host);
 }
 

@@ -106,21 +106,21 @@ static void test_counter(void **state)
 	struct host *a = open_host(0, server);
 	struct call call, other;
 
-	assert_false(operation_wears_out_counter(0));
-	assert_false(operation_wears_out_counter(1 << 30));
-	assert_true(operation_wears_out_counter((1 << 30) + 1));
-	assert_true(operation_wears_out_counter(INT32_MAX));
-	assert_true(operation_wears_out_counter(claim_name_order(INT32_MIN)));
-	assert_true(operation_wears_out_counter(claim_name_order(-1)));
+	assert_false(zookeeper_queue_wears_out(0));
+	assert_false(zookeeper_queue_wears_out(1 << 30));
+	assert_true(zookeeper_queue_wears_out((1 << 30) + 1));
+	assert_true(zookeeper_queue_wears_out(INT32_MAX));
+	assert_true(zookeeper_queue_wears_out(claim_name_order(INT32_MIN)));
+	assert_true(zookeeper_queue_wears_out(claim_name_order(-1)));
 
 	/* What the server shows of the counter, which is twice of it less the children, in 32 bits.
 	 */
 	struct Stat stat = {0};
-	assert_int_equal(operation_next_order(&stat), 0);
+	assert_int_equal(zookeeper_queue_next_order(&stat), 0);
 	stat = (struct Stat){.cversion = 2 * 5 - 3, .numChildren = 3};
-	assert_int_equal(operation_next_order(&stat), 5);
+	assert_int_equal(zookeeper_queue_next_order(&stat), 5);
 	stat = (struct Stat){.cversion = -2 - 7, .numChildren = 7};
-	assert_int_equal(operation_next_order(&stat), INT32_MAX);
+	assert_int_equal(zookeeper_queue_next_order(&stat), INT32_MAX);
 
 	/* A store that is told of such a number takes the empty queue away, and no other. */
 	place(a, &call, "worn", 1);

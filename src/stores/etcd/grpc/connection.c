@@ -5,7 +5,7 @@
  *
  * A stream of nghttp2 has its call as user data; NULL once the call is not to hear of it any more.
  */
-#include "stores/etcd/connection.h"
+#include "stores/etcd/grpc/connection.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	struct connection *connection = context;
 	struct grpc_call *call = call_of(session, frame->hd.stream_id);
 
-	if (!call ||
+	if (call == NULL ||
 	    call_header(call, (const char *)name, name_bytes, (const char *)value, value_bytes))
 		return 0;
 	connection_reset(connection, call);
@@ -75,7 +75,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
 	struct connection *connection = context;
 	struct grpc_call *call = call_of(session, stream_id);
 
-	if (!call)
+	if (call == NULL)
 		return 0;
 	if (!call_data(call, data, bytes))
 		connection_reset(connection, call);
@@ -90,7 +90,7 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
 	struct connection *connection = context;
 	struct grpc_call *call = call_of(session, stream_id);
 
-	if (!call)
+	if (call == NULL)
 		return 0;
 	call->stream_id = 0;
 	call_close(call, error_code, nghttp2_http2_strerror(error_code));
@@ -119,7 +119,7 @@ static void note_goaway(struct connection *connection, const nghttp2_goaway *fra
 /* The server has said all. nghttp2 ends the stream only when we have, too. */
 static void end_early(struct connection *connection, struct grpc_call *call)
 {
-	if (!call || (!call->is_stream && call->out.start == call->out.end))
+	if (call == NULL || (!call->is_stream && call->out.start == call->out.end))
 		return;
 	call_close(call, NGHTTP2_NO_ERROR, "");
 	connection_reset(connection, call);
@@ -156,7 +156,7 @@ static ssize_t give_body(nghttp2_session *session, int32_t stream_id, uint8_t *b
 	struct grpc_call *call = call_of(session, stream_id);
 	size_t count;
 
-	if (!call)
+	if (call == NULL)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	count = call_take(call, buffer, bytes);
 	if (call->is_stream && count == 0) {
@@ -205,7 +205,7 @@ int connection_open(struct connection *connection, const struct sockaddr *addres
 		    socklen_t address_bytes, const char *host, struct tls *tls)
 {
 	connection->in = malloc(IN_BYTES);
-	if (!connection->in || make_session(connection) != 0) {
+	if (connection->in == NULL || make_session(connection) != 0) {
 		fail(connection, "out of memory");
 		return -ENOMEM;
 	}
@@ -233,7 +233,7 @@ static int fail_session(struct connection *connection, ssize_t error)
 	if (error == NGHTTP2_ERR_BAD_CLIENT_MAGIC || !connection->is_ready)
 		snprintf(connection->why, sizeof(connection->why),
 			 "the server does not speak HTTP/2%s",
-			 connection->transport.session ? "" : " (is it by TLS?)");
+			 connection->transport.session != NULL ? "" : " (is it by TLS?)");
 	else
 		snprintf(connection->why, sizeof(connection->why), "HTTP/2: %s",
 			 nghttp2_strerror((int)error));
@@ -246,7 +246,9 @@ static int fail_read(struct connection *connection)
 	if (connection->is_leaving)
 		return fail(connection, connection->why_leaving);
 	snprintf(connection->why, sizeof(connection->why), "%s%s", connection->transport.why,
-		 connection->is_ready || connection->transport.session ? "" : " (is it by TLS?)");
+		 connection->is_ready || connection->transport.session != NULL
+			 ? ""
+			 : " (is it by TLS?)");
 	return -EIO;
 }
 
@@ -272,23 +274,6 @@ int connection_read(struct connection *connection)
 	return transport_has_more(transport, (size_t)count, IN_BYTES);
 }
 
-static int reserve(struct call_bytes *out, size_t bytes)
-{
-	size_t capacity = out->end + bytes;
-	uint8_t *data;
-
-	if (capacity <= out->capacity)
-		return 0;
-	if (capacity < 2 * out->capacity)
-		capacity = 2 * out->capacity;
-	data = realloc(out->data, capacity);
-	if (!data)
-		return -ENOMEM;
-	out->data = data;
-	out->capacity = capacity;
-	return 0;
-}
-
 /* Collects frames, so that one write takes many of them. */
 static int collect(struct connection *connection)
 {
@@ -302,10 +287,8 @@ static int collect(struct connection *connection)
 			return fail_session(connection, count);
 		if (count == 0)
 			return 0;
-		if (reserve(out, (size_t)count) != 0)
+		if (call_bytes_put(out, data, (size_t)count) != 0)
 			return fail(connection, "out of memory");
-		memcpy(out->data + out->end, data, (size_t)count);
-		out->end += (size_t)count;
 	}
 	return 0;
 }
@@ -357,7 +340,7 @@ int connection_begin(struct connection *connection, struct grpc_call *call, cons
 	const nghttp2_data_provider body = {.read_callback = give_body};
 	const nghttp2_nv headers[] = {
 		header(":method", "POST"),
-		header(":scheme", connection->transport.session ? "https" : "http"),
+		header(":scheme", connection->transport.session != NULL ? "https" : "http"),
 		header(":path", method),
 		header(":authority", authority),
 		header("te", "trailers"),
@@ -365,11 +348,11 @@ int connection_begin(struct connection *connection, struct grpc_call *call, cons
 		header("user-agent", "dlockfs/" DLOCKFS_VERSION),
 		/* A member without a leader refuses, in place of waiting for one. */
 		header("hasleader", "true"),
-		header("token", token ? token : ""),
+		header("token", token != NULL ? token : ""),
 	};
 	size_t count = sizeof(headers) / sizeof(headers[0]);
 	int32_t stream_id = nghttp2_submit_request(connection->session, NULL, headers,
-						   token ? count : count - 1, &body, call);
+						   token != NULL ? count : count - 1, &body, call);
 
 	if (stream_id < 0)
 		return -ENOMEM;

@@ -10,7 +10,7 @@
  * | TLS        | the handshake is done  | OPEN       |
  * | any        | transport_close()      | CLOSED     |
  */
-#include "stores/etcd/transport.h"
+#include "stores/etcd/grpc/transport.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -59,7 +59,7 @@ int transport_connect(struct transport *transport, const struct sockaddr *addres
 	if (tls_is_wanted(tls)) {
 		transport->session = tls_open(tls, transport->socket, host, transport->why,
 					      sizeof(transport->why));
-		if (!transport->session)
+		if (transport->session == NULL)
 			return -EIO;
 	}
 	if (connect(transport->socket, address, address_bytes) != 0 && errno != EINPROGRESS)
@@ -121,7 +121,7 @@ int transport_advance(struct transport *transport)
 		if (getpeername(transport->socket, (struct sockaddr *)&peer, &peer_bytes) != 0)
 			return errno == ENOTCONN ? 0 : fail(transport, errno);
 		transport->wants_write = false;
-		if (!transport->session) {
+		if (transport->session == NULL) {
 			transport->state = TRANSPORT_OPEN;
 			return 1;
 		}
@@ -141,7 +141,7 @@ ssize_t transport_read(struct transport *transport, void *buffer, size_t bytes)
 {
 	ssize_t count;
 
-	if (transport->session) {
+	if (transport->session != NULL) {
 		int result;
 
 		ERR_clear_error();
@@ -163,7 +163,7 @@ ssize_t transport_read(struct transport *transport, void *buffer, size_t bytes)
 bool transport_has_more(const struct transport *transport, size_t count, size_t bytes)
 {
 	/* Of TLS only the next read tells, as the rest of a record may be in OpenSSL's buffer. */
-	return transport->session || count == bytes;
+	return transport->session != NULL || count == bytes;
 }
 
 ssize_t transport_write(struct transport *transport, const void *data, size_t bytes)
@@ -171,7 +171,7 @@ ssize_t transport_write(struct transport *transport, const void *data, size_t by
 	ssize_t count;
 
 	transport->wants_write = false;
-	if (transport->session) {
+	if (transport->session != NULL) {
 		int result;
 
 		ERR_clear_error();

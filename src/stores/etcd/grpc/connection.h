@@ -3,8 +3,8 @@
  * HTTP/2 with one server: nghttp2's session over a transport. Calls go in, and what has come for
  * them is put into them; those that have news are in a list. Nothing is called back. Loop thread.
  */
-#ifndef DLOCKFS_STORES_ETCD_CONNECTION_H
-#define DLOCKFS_STORES_ETCD_CONNECTION_H
+#ifndef DLOCKFS_STORES_ETCD_GRPC_CONNECTION_H
+#define DLOCKFS_STORES_ETCD_GRPC_CONNECTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,8 +12,8 @@
 
 #include <nghttp2/nghttp2.h>
 
-#include "stores/etcd/call.h"
-#include "stores/etcd/transport.h"
+#include "stores/etcd/grpc/call.h"
+#include "stores/etcd/grpc/transport.h"
 
 struct connection {
 	struct transport transport;

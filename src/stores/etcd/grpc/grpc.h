@@ -7,8 +7,8 @@
  *
  * Callbacks come from within grpc_dispatch() only. Loop thread only.
  */
-#ifndef DLOCKFS_STORES_ETCD_GRPC_H
-#define DLOCKFS_STORES_ETCD_GRPC_H
+#ifndef DLOCKFS_STORES_ETCD_GRPC_GRPC_H
+#define DLOCKFS_STORES_ETCD_GRPC_GRPC_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,8 +49,8 @@ struct grpc_options {
 struct grpc_events {
 	/* Calls may be made, and are sent at once. */
 	void (*on_connected)(void *context, const char *server);
-	/* It is lost, or an attempt has failed: all calls were answered GRPC_UNAVAILABLE before.
-	 * `why` for people. */
+	/* The connection is lost, or an attempt has failed: all calls were answered
+	 * GRPC_UNAVAILABLE before. `why` for people. */
 	void (*on_disconnected)(void *context, const char *why);
 };
 
@@ -79,27 +79,28 @@ bool grpc_get_server(const struct grpc *grpc, struct seeker_server *ret);
  * that is younger than `patience_ms` is not stuck. */
 bool grpc_is_stuck(const struct grpc *grpc, int64_t patience_ms);
 
-/* The same as grpc_leave(), but connects to that address of the server at once. To be called
- * outside of callbacks. */
+/* Leaves the server and connects to that address of a server at once. To be called outside of
+ * callbacks. */
 void grpc_turn_to(struct grpc *grpc, const struct seeker_server *server);
 
-/* Sent as the metadata `token` with each call from now on; NULL: none. Copied. */
+/* Has the text sent as the metadata `token` with each call from now on; NULL: none. Copied. */
 int grpc_set_token(struct grpc *grpc, const char *token);
 
 /* A call of "/etcdserverpb.KV/Range" or the like, with a message, which is copied. Returns NULL
- * when out of memory or not connected. done() is called once unless the call is cancelled: with the
- * status, its message (a C string, "" if none), and the answer's bytes if the status is GRPC_OK.
- * limit_ms: GRPC_DEADLINE_EXCEEDED after so long, 0: no limit. The call is freed afterwards. Calls
- * are sent when the present event of the loop has been dealt with (grpc_flush() at the latest), in
- * the order in which they were made, so that several go in one write(2). */
+ * when out of memory or not connected. done() is called once unless the call is cancelled (NULL: no
+ * answer is waited for): with the status, its message (a C string, "" if none), and the answer's
+ * bytes if the status is GRPC_OK. limit_ms: GRPC_DEADLINE_EXCEEDED after so long, 0: no limit. The
+ * call is freed afterwards. Calls are sent when the present event of the loop has been dealt with
+ * (grpc_flush() at the latest), in the order in which they were made, so that several go in one
+ * write(2). */
 struct grpc_call *grpc_call(struct grpc *grpc, const char *method, const void *message,
 			    size_t bytes, int64_t limit_ms,
 			    void (*done)(void *context, int status, const char *text,
 					 const void *answer, size_t bytes),
 			    void *context);
 
-/* When the oldest call that is not answered was made, by clock_now_ms(); INT64_MAX: there is none.
- */
+/* When the oldest call that is not answered was made, by clock_now_ms(); INT64_MAX: all are
+ * answered. */
 int64_t grpc_waits_since_ms(const struct grpc *grpc);
 
 /* A stream in both directions: on_message() for each message, on_end() once, when it has ended,

@@ -2,19 +2,19 @@
  *
  * The inside of the connection to the servers, for grpc.c and grpc_calls.c. Loop thread only.
  */
-#ifndef DLOCKFS_STORES_ETCD_GRPC_INSIDE_H
-#define DLOCKFS_STORES_ETCD_GRPC_INSIDE_H
+#ifndef DLOCKFS_STORES_ETCD_GRPC_GRPC_INSIDE_H
+#define DLOCKFS_STORES_ETCD_GRPC_GRPC_INSIDE_H
 
 #include "base/alarm.h"
 #include "base/timers.h"
-#include "stores/etcd/call.h"
-#include "stores/etcd/connection.h"
-#include "stores/etcd/endpoints.h"
-#include "stores/etcd/grpc.h"
-#include "stores/etcd/tls.h"
+#include "stores/etcd/grpc/call.h"
+#include "stores/etcd/grpc/connection.h"
+#include "stores/etcd/grpc/endpoints.h"
+#include "stores/etcd/grpc/grpc.h"
+#include "stores/etcd/grpc/tls.h"
 #include "stores/seeker.h"
 
-/* Those that are not of a call. */
+/* How many timers are not of a call. */
 #define OWN_TIMERS 3
 
 enum state { PAUSED, RESOLVING, CONNECTING, CONNECTED };
@@ -36,7 +36,8 @@ struct grpc {
 	struct timer soon; /* for another turn of grpc_dispatch(), no more */
 	struct timer end;  /* of a connection that is to be left once its calls are answered */
 	int64_t limit_ms;  /* of RESOLVING */
-	int64_t flood_ms;  /* since when each turn left something unread; INT64_MAX: it did not */
+	int64_t flood_ms;  /* since when each turn has left something unread; INT64_MAX: the last
+			      turn did not */
 	struct grpc_call *calls;
 	struct grpc_call *delivering; /* whose function is being called */
 	size_t calls_count, unary_count;

@@ -5,8 +5,8 @@
  *
  * Sources: gRPC's PROTOCOL-HTTP2.md, statuscodes.md and http-grpc-status-mapping.md.
  */
-#ifndef DLOCKFS_STORES_ETCD_CALL_H
-#define DLOCKFS_STORES_ETCD_CALL_H
+#ifndef DLOCKFS_STORES_ETCD_GRPC_CALL_H
+#define DLOCKFS_STORES_ETCD_GRPC_CALL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct grpc;
 /* A longer message is not taken: the call ends with GRPC_RESOURCE_EXHAUSTED. */
 #define CALL_MESSAGE_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
-/* The same, if the headers of a call, with all trailers and hints, are more. */
+/* A call whose headers, with all trailers and hints, are more ends likewise. */
 #define CALL_HEADER_BYTES_MAX ((size_t)64 * 1024)
 
 /* All calls of a connection together hold no more of what has come. */
@@ -31,16 +31,19 @@ struct call_bytes {
 	size_t start, end, capacity;
 };
 
+/* Appends those bytes, and may give up what stood before `start`. Returns 0 or -ENOMEM. */
+int call_bytes_put(struct call_bytes *bytes, const void *data, size_t count);
+
 struct grpc_call {
 	struct grpc *grpc;
 	struct grpc_call *prev, *next; /* all calls, in the order in which they were made */
 	struct grpc_call *news_prev, *news_next; /* those whose functions are to be called */
 	struct timer deadline;
-	int64_t made_ms;   /* when it was made, by clock_now_ms() */
+	int64_t made_ms;   /* when the call was made, by clock_now_ms() */
 	int32_t stream_id; /* 0: not with the connection */
 	bool is_stream;
-	bool has_news; /* it is in the list of news */
-	bool is_over;  /* it is in no list any more; its functions are not to be called */
+	bool has_news; /* the call is in the list of news */
+	bool is_over;  /* the call is in no list any more; its functions are not to be called */
 	bool ended;    /* nothing more comes: `status` and `text` count */
 	bool idle;     /* the connection waits for more to send */
 	union {

@@ -3,7 +3,7 @@
  * Owns the calls: from when they are made to the answer. Must not connect. The functions of who
  * has made a call are called only from within grpc_dispatch(). Loop thread.
  */
-#include "stores/etcd/grpc_inside.h"
+#include "stores/etcd/grpc/grpc_inside.h"
 
 #include <utlist.h>
 
@@ -38,7 +38,7 @@ static struct grpc_call *begin(struct grpc *grpc)
 	    timers_reserve(&grpc->timers, grpc->calls_count + 1 + OWN_TIMERS) != 0)
 		return NULL;
 	call = call_create(&grpc->held_bytes);
-	if (!call)
+	if (call == NULL)
 		return NULL;
 	call->grpc = grpc;
 	return call;
@@ -52,7 +52,7 @@ static struct grpc_call *hand_in(struct grpc *grpc, struct grpc_call *call, cons
 		call_destroy(call);
 		return NULL;
 	}
-	if (!grpc->calls) {
+	if (grpc->calls == NULL) {
 		grpc->heard_ms = clock_now_ms();
 		if (!grpc->wake.place)
 			timers_set(&grpc->timers, &grpc->wake, grpc->heard_ms + grpc->idle_ms);
@@ -83,7 +83,7 @@ struct grpc_call *grpc_call(struct grpc *grpc, const char *method, const void *m
 {
 	struct grpc_call *call = begin(grpc);
 
-	if (!call)
+	if (call == NULL)
 		return NULL;
 	call->done = done;
 	call->context = context;
@@ -92,7 +92,7 @@ struct grpc_call *grpc_call(struct grpc *grpc, const char *method, const void *m
 		return NULL;
 	}
 	call = hand_in(grpc, call, method);
-	if (call && limit_ms > 0)
+	if (call != NULL && limit_ms > 0)
 		timers_set(&grpc->timers, &call->deadline, clock_now_ms() + limit_ms);
 	return call;
 }
@@ -104,7 +104,7 @@ struct grpc_call *grpc_stream(struct grpc *grpc, const char *method,
 {
 	struct grpc_call *call = begin(grpc);
 
-	if (!call)
+	if (call == NULL)
 		return NULL;
 	call->is_stream = true;
 	call->on_message = on_message;
@@ -142,7 +142,7 @@ static void finish(struct grpc *grpc, struct grpc_call *call)
 	grpc->delivering = call;
 	if (call->is_stream) {
 		call->on_end(call->context, call->status, call->text);
-	} else {
+	} else if (call->done != NULL) {
 		if (call->status == GRPC_OK)
 			answer = call_next(call, &bytes);
 		call->done(call->context, call->status, call->text, answer, bytes);
@@ -158,7 +158,7 @@ static bool give_messages(struct grpc *grpc, struct grpc_call *call)
 	size_t bytes;
 
 	grpc->delivering = call;
-	while (!call->is_over && (message = call_next(call, &bytes)))
+	while (!call->is_over && (message = call_next(call, &bytes)) != NULL)
 		call->on_message(call->context, message, bytes);
 	grpc->delivering = NULL;
 	if (!call->is_over)
@@ -171,7 +171,7 @@ void grpc_calls_deliver(struct grpc *grpc)
 {
 	struct grpc_call *call;
 
-	while ((call = grpc->connection.news)) {
+	while ((call = grpc->connection.news) != NULL) {
 		connection_remove_news(&grpc->connection, call);
 		if (call->is_stream && !give_messages(grpc, call))
 			continue;
@@ -186,7 +186,7 @@ void grpc_calls_end(struct grpc *grpc, const char *text)
 
 	DL_FOREACH (grpc->calls, call)
 		call->stream_id = 0;
-	while ((call = grpc->calls)) {
+	while ((call = grpc->calls) != NULL) {
 		call_end(call, GRPC_UNAVAILABLE, text);
 		finish(grpc, call);
 	}

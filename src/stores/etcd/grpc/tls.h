@@ -3,8 +3,8 @@
  * TLS as a client of HTTP/2 by OpenSSL. The files are read again when they have changed, so that
  * certificates can be renewed while the program runs. Loop thread.
  */
-#ifndef DLOCKFS_STORES_ETCD_TLS_H
-#define DLOCKFS_STORES_ETCD_TLS_H
+#ifndef DLOCKFS_STORES_ETCD_GRPC_TLS_H
+#define DLOCKFS_STORES_ETCD_GRPC_TLS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 struct tls {
 	const struct store_access *access;
 	SSL_CTX *context;
-	struct stat files[3]; /* as they were when `context` was made of them */
+	struct stat files[3]; /* the three files, as they were when `context` was made of them */
 };
 
 void tls_init(struct tls *tls, const struct store_access *access);

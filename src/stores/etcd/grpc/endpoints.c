@@ -4,7 +4,7 @@
  *
  * A channel of c-ares lives for one lookup, so that each reads /etc/resolv.conf as it is then.
  */
-#include "stores/etcd/endpoints.h"
+#include "stores/etcd/grpc/endpoints.h"
 
 #include <arpa/inet.h>
 #include <ares.h>
@@ -38,14 +38,14 @@ struct endpoints {
 static int parse_server(struct endpoint *server, const char *text, size_t bytes)
 {
 	const char *colon = memrchr(text, ':', bytes);
-	size_t host_bytes = colon ? (size_t)(colon - text) : 0;
+	size_t host_bytes = colon != NULL ? (size_t)(colon - text) : 0;
 	bool is_ipv6 = host_bytes > 2 && text[0] == '[' && colon[-1] == ']';
 
 	if (host_bytes == 0 || colon + 1 == text + bytes)
 		return -EINVAL;
 	server->name = strndup(text, bytes);
 	server->host = is_ipv6 ? strndup(text + 1, host_bytes - 2) : strndup(text, host_bytes);
-	if (!server->name || !server->host)
+	if (server->name == NULL || server->host == NULL)
 		return -ENOMEM;
 	server->port = (uint16_t)strtoul(server->name + host_bytes + 1, NULL, 10);
 	if (asprintf(&server->authority, is_ipv6 ? "[%s]:%u" : "%s:%u", server->host,
@@ -64,7 +64,7 @@ static int parse_servers(struct endpoints *endpoints, const char *text)
 	for (const char *at = text; *at; at++)
 		count += *at == ',';
 	endpoints->servers = calloc(count, sizeof(*endpoints->servers));
-	if (!endpoints->servers)
+	if (endpoints->servers == NULL)
 		return -ENOMEM;
 	endpoints->count = count;
 	for (size_t i = 0; i < count && !error; i++) {
@@ -89,7 +89,7 @@ static uint32_t random_number(void)
 struct endpoints *endpoints_create(const char *servers, int epoll)
 {
 	struct endpoints *endpoints = calloc(1, sizeof(*endpoints));
-	int error = endpoints ? 0 : -ENOMEM;
+	int error = endpoints != NULL ? 0 : -ENOMEM;
 
 	if (!error) {
 		endpoints->epoll = epoll;
@@ -112,7 +112,7 @@ static void stop(struct endpoints *endpoints)
 
 	/* This calls on_answer() if it was not yet. */
 	endpoints->channel = NULL;
-	if (channel)
+	if (channel != NULL)
 		ares_destroy(channel);
 }
 
@@ -128,7 +128,7 @@ static void forget(struct endpoints *endpoints)
 
 void endpoints_destroy(struct endpoints *endpoints)
 {
-	if (!endpoints)
+	if (endpoints == NULL)
 		return;
 	forget(endpoints);
 	for (size_t i = 0; i < endpoints->count; i++) {
@@ -184,7 +184,7 @@ static void on_answer(void *context, int status, int timeouts, struct ares_addri
 	endpoints->answered = true;
 	endpoints->answer = status;
 	endpoints->found = found;
-	endpoints->next = found ? found->nodes : NULL;
+	endpoints->next = found != NULL ? found->nodes : NULL;
 }
 
 static bool is_numeric(struct endpoints *endpoints, const struct endpoint *server)
@@ -241,7 +241,7 @@ int endpoints_advance(struct endpoints *endpoints, uint64_t data, uint32_t event
 {
 	if (endpoints->one_left)
 		return 1;
-	if (!endpoints->channel)
+	if (endpoints->channel == NULL)
 		return 0;
 	if (!endpoints->answered) {
 		ares_socket_t socket = data ? (int)(uint32_t)data : ARES_SOCKET_BAD;
@@ -254,7 +254,7 @@ int endpoints_advance(struct endpoints *endpoints, uint64_t data, uint32_t event
 	if (!endpoints->answered)
 		return 0;
 	stop(endpoints);
-	if (endpoints->answer == ARES_SUCCESS && endpoints->next)
+	if (endpoints->answer == ARES_SUCCESS && endpoints->next != NULL)
 		return 1;
 	snprintf(why, why_bytes, "the name is not found: %s", ares_strerror(endpoints->answer));
 	return -EIO;
@@ -266,7 +266,7 @@ int64_t endpoints_wait_ms(const struct endpoints *endpoints, int64_t limit_ms)
 	struct timeval wait;
 	const struct timeval *least;
 
-	if (!endpoints->channel)
+	if (endpoints->channel == NULL)
 		return 0;
 	least = ares_timeout(endpoints->channel, &limit, &wait);
 	return (int64_t)least->tv_sec * 1000 + least->tv_usec / 1000 + 1;
@@ -281,7 +281,7 @@ const struct sockaddr *endpoints_address(struct endpoints *endpoints, socklen_t 
 		*bytes = endpoints->one_bytes;
 		return (const struct sockaddr *)&endpoints->one;
 	}
-	if (!node)
+	if (node == NULL)
 		return NULL;
 	endpoints->next = node->ai_next;
 	*bytes = node->ai_addrlen;
@@ -290,7 +290,7 @@ const struct sockaddr *endpoints_address(struct endpoints *endpoints, socklen_t 
 
 bool endpoints_has_address(const struct endpoints *endpoints)
 {
-	return endpoints->one_left || endpoints->next;
+	return endpoints->one_left || endpoints->next != NULL;
 }
 
 int64_t endpoints_fail(struct endpoints *endpoints)
@@ -309,7 +309,7 @@ int64_t endpoints_fail(struct endpoints *endpoints)
 	return pause / 2 + random_number() % (pause / 2 + 1);
 }
 
-void endpoints_praise(struct endpoints *endpoints)
+void endpoints_begin_round(struct endpoints *endpoints)
 {
 	endpoints->failures = 0;
 	endpoints->pause_ms = ENDPOINTS_PAUSE_MIN_MS;

@@ -18,7 +18,7 @@
  * have been sent late: then there is as much time again. A server that sends without end does not
  * stop the time: what it sent for as long as a silence may last was read.
  */
-#include "stores/etcd/grpc_inside.h"
+#include "stores/etcd/grpc/grpc_inside.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ int grpc_create(const struct grpc_options *options, const struct grpc_events *ev
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = EVENT_ALARM};
 	int error;
 
-	if (!grpc)
+	if (grpc == NULL)
 		return -ENOMEM;
 	grpc->events = *events;
 	grpc->context = context;
@@ -65,7 +65,7 @@ int grpc_create(const struct grpc_options *options, const struct grpc_events *ev
 	    epoll_ctl(grpc->epoll, EPOLL_CTL_ADD, grpc->alarm.descriptor, &event) != 0)
 		goto fail;
 	grpc->endpoints = endpoints_create(options->servers, grpc->epoll);
-	if (!grpc->endpoints)
+	if (grpc->endpoints == NULL)
 		goto fail;
 	errno = ENOMEM;
 	if (timers_reserve(&grpc->timers, OWN_TIMERS) != 0)
@@ -82,9 +82,9 @@ fail:
 
 void grpc_destroy(struct grpc *grpc)
 {
-	if (!grpc)
+	if (grpc == NULL)
 		return;
-	while (grpc->calls)
+	while (grpc->calls != NULL)
 		grpc_cancel(grpc->calls);
 	connection_close(&grpc->connection);
 	endpoints_destroy(grpc->endpoints);
@@ -104,9 +104,9 @@ int grpc_descriptor(const struct grpc *grpc)
 
 int grpc_set_token(struct grpc *grpc, const char *token)
 {
-	char *copy = token ? strdup(token) : NULL;
+	char *copy = token != NULL ? strdup(token) : NULL;
 
-	if (token && !copy)
+	if (token != NULL && copy == NULL)
 		return -ENOMEM;
 	free(grpc->token);
 	grpc->token = copy;
@@ -118,7 +118,7 @@ static void arm(struct grpc *grpc)
 {
 	const struct timer *first = timers_first(&grpc->timers);
 
-	if (first && first->due_ms < grpc->alarm.due_ms)
+	if (first != NULL && first->due_ms < grpc->alarm.due_ms)
 		alarm_set(&grpc->alarm, first->due_ms);
 }
 
@@ -200,7 +200,7 @@ static int watch_socket(struct grpc *grpc)
 
 void grpc_flush(struct grpc *grpc)
 {
-	if (grpc->connection.session && !grpc->is_broken &&
+	if (grpc->connection.session != NULL && !grpc->is_broken &&
 	    (connection_write(&grpc->connection) != 0 || watch_socket(grpc) != 0)) {
 		grpc->is_broken = true;
 		wake_now(grpc);
@@ -226,7 +226,7 @@ static void lose(struct grpc *grpc, const char *why)
 	grpc_calls_end(grpc, line);
 	/* One that ends again and again at once is not a good one. */
 	if (was_connected && now_ms - grpc->connected_ms >= ENDPOINTS_PAUSE_MAX_MS)
-		endpoints_praise(grpc->endpoints);
+		endpoints_begin_round(grpc->endpoints);
 	if (was_connected || !endpoints_has_address(grpc->endpoints))
 		pause_ms = endpoints_fail(grpc->endpoints);
 	timers_set(&grpc->timers, &grpc->wake, now_ms + pause_ms);
@@ -335,7 +335,7 @@ static void check_silence(struct grpc *grpc, int64_t now_ms, bool is_late)
 	int64_t due_ms = later(grpc->heard_ms + grpc->idle_ms, grpc->may_ping_ms);
 	char why[128];
 
-	if (!grpc->calls)
+	if (grpc->calls == NULL)
 		return;
 	if (grpc->is_pinged) {
 		due_ms = grpc->pinged_ms + grpc->idle_ms;
@@ -390,7 +390,7 @@ static void run_timers(struct grpc *grpc)
 	int64_t now_ms = clock_now_ms();
 	struct timer *timer;
 
-	while ((timer = timers_first(&grpc->timers)) && timer->due_ms <= now_ms) {
+	while ((timer = timers_first(&grpc->timers)) != NULL && timer->due_ms <= now_ms) {
 		bool is_late = now_ms - timer->due_ms > grpc->idle_ms / 2;
 
 		timers_clear(&grpc->timers, timer);
@@ -457,10 +457,10 @@ void grpc_dispatch(struct grpc *grpc)
 			resolve(grpc, data, events[i].events);
 		}
 	}
-	if (grpc->connection.session && (has_socket || is_time))
+	if (grpc->connection.session != NULL && (has_socket || is_time))
 		has_more = read_all(grpc);
 	leave(grpc);
-	has_more = has_more && grpc->connection.session;
+	has_more = has_more && grpc->connection.session != NULL;
 	if (is_read(grpc, has_more) && is_time)
 		run_timers(grpc);
 	if (has_more)

@@ -2,7 +2,7 @@
  *
  * Owns OpenSSL's context and the words for its errors. Must not do I/O with servers. Loop thread.
  */
-#include "stores/etcd/tls.h"
+#include "stores/etcd/grpc/tls.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,7 +32,7 @@ void tls_finish(struct tls *tls)
 
 bool tls_is_wanted(const struct tls *tls)
 {
-	return tls->access && tls->access->tls_ca;
+	return tls->access != NULL && tls->access->tls_ca != NULL;
 }
 
 /* The reason of the first error since ERR_clear_error(3). */
@@ -43,15 +43,15 @@ static const char *reason(void)
 			   : ERR_SYSTEM_ERROR(error) ? strerror(ERR_GET_REASON(error))
 						     : ERR_reason_error_string(error);
 
-	return text ? text : "unknown error";
+	return text != NULL ? text : "unknown error";
 }
 
 static int give_password(char *buffer, int bytes, int writes, void *context)
 {
 	const struct store_access *access = context;
 	const struct secret *secret = access->tls_password.secret;
-	const char *password = secret ? secret_next(secret, NULL) : NULL;
-	size_t length = password ? strlen(password) : 0;
+	const char *password = secret != NULL ? secret_next(secret, NULL) : NULL;
+	size_t length = password != NULL ? strlen(password) : 0;
 
 	if (length > (size_t)bytes)
 		return -1;
@@ -91,7 +91,7 @@ static const char *load(SSL_CTX *context, const struct store_access *access)
 {
 	if (!load_file(context, load_authorities, access->tls_ca))
 		return access->tls_ca;
-	if (!access->tls_certificate)
+	if (access->tls_certificate == NULL)
 		return NULL;
 	if (!load_file(context, load_certificate, access->tls_certificate))
 		return access->tls_certificate;
@@ -105,7 +105,7 @@ static SSL_CTX *make_context(const struct store_access *access, char *why, size_
 
 	ERR_clear_error();
 	context = SSL_CTX_new(TLS_client_method());
-	if (!context || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
+	if (context == NULL || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
 	    SSL_CTX_set_alpn_protos(context, protocols, sizeof(protocols)) != 0) {
 		snprintf(why, why_bytes, "TLS: %s", reason());
 		SSL_CTX_free(context);
@@ -119,7 +119,7 @@ static SSL_CTX *make_context(const struct store_access *access, char *why, size_
 	SSL_CTX_set_default_passwd_cb(context, give_password);
 	SSL_CTX_set_default_passwd_cb_userdata(context, (void *)access);
 	file = load(context, access);
-	if (file) {
+	if (file != NULL) {
 		snprintf(why, why_bytes, "TLS: %s: %s", file, reason());
 		SSL_CTX_free(context);
 		return NULL;
@@ -151,7 +151,7 @@ static bool note_files(struct tls *tls)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct stat now = tls->files[i], *old = &tls->files[i];
 
-		if (names[i])
+		if (names[i] != NULL)
 			look_at(names[i], &now);
 		is_same &= now.st_ino == old->st_ino && now.st_dev == old->st_dev &&
 			   now.st_size == old->st_size &&
@@ -179,15 +179,15 @@ SSL *tls_open(struct tls *tls, int socket, const char *host, char *why, size_t w
 {
 	SSL *session;
 
-	if (!note_files(tls) || !tls->context) {
+	if (!note_files(tls) || tls->context == NULL) {
 		tls_finish(tls);
 		tls->context = make_context(tls->access, why, why_bytes);
-		if (!tls->context)
+		if (tls->context == NULL)
 			return NULL;
 	}
 	ERR_clear_error();
 	session = SSL_new(tls->context);
-	if (!session || SSL_set_fd(session, socket) != 1 || !expect_host(session, host)) {
+	if (session == NULL || SSL_set_fd(session, socket) != 1 || !expect_host(session, host)) {
 		snprintf(why, why_bytes, "TLS: %s", reason());
 		SSL_free(session);
 		return NULL;
@@ -201,7 +201,7 @@ static const char *alert(void)
 {
 	const char *text = reason(), *told = strstr(text, " alert ");
 
-	return told ? told + strlen(" alert ") : text;
+	return told != NULL ? told + strlen(" alert ") : text;
 }
 
 /* Servers may say no more than that the certificate is bad. */
@@ -209,7 +209,7 @@ static const char *own_fault(const SSL *session)
 {
 	const X509 *own = SSL_get_certificate(session);
 
-	if (!own)
+	if (own == NULL)
 		return "; tls_certificate is not set";
 	return X509_cmp_current_time(X509_get0_notAfter(own)) < 0 ? "; tls_certificate has expired"
 								  : "";

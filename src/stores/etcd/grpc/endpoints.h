@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The servers, their addresses, and which of them is next: in the order of the list from a random
- * one on, each with all of its addresses. After a round of failures there is a pause, which
+ * The servers, their addresses, and which server is next: in the order of the list, from a random
+ * server on, each with all of its addresses. After a round of failures there is a pause, which
  * doubles from round to round.
  *
  * Names are resolved by c-ares (/etc/hosts and DNS): nothing blocks. Loop thread.
  */
-#ifndef DLOCKFS_STORES_ETCD_ENDPOINTS_H
-#define DLOCKFS_STORES_ETCD_ENDPOINTS_H
+#ifndef DLOCKFS_STORES_ETCD_GRPC_ENDPOINTS_H
+#define DLOCKFS_STORES_ETCD_GRPC_ENDPOINTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ const struct endpoint *endpoints_server(const struct endpoints *endpoints);
 /* Its number in the list, from 0. */
 int endpoints_number(const struct endpoints *endpoints);
 
-/* It is the turn of the server with that number, and of this address of it alone. */
+/* The next server is that with this number, with this address alone. */
 void endpoints_turn_to(struct endpoints *endpoints, int number,
 		       const struct sockaddr_storage *address, socklen_t address_bytes);
 
@@ -53,7 +53,7 @@ int endpoints_resolve(struct endpoints *endpoints, char *why, size_t why_bytes);
 int endpoints_advance(struct endpoints *endpoints, uint64_t data, uint32_t events, char *why,
 		      size_t why_bytes);
 
-/* In how many milliseconds that is due at the latest, if it is at most `limit_ms`. */
+/* In how many milliseconds endpoints_advance() is due at the latest: `limit_ms` at most. */
 int64_t endpoints_wait_ms(const struct endpoints *endpoints, int64_t limit_ms);
 
 /* The next address of the server; NULL: there is none. Valid until the server changes. */
@@ -62,10 +62,10 @@ const struct sockaddr *endpoints_address(struct endpoints *endpoints, socklen_t 
 /* Whether there is another one. */
 bool endpoints_has_address(const struct endpoints *endpoints);
 
-/* The server has failed: it is the next one's turn. Returns the pause before that, in ms. */
+/* The server has failed: the next server has its turn. Returns the pause before that, in ms. */
 int64_t endpoints_fail(struct endpoints *endpoints);
 
-/* A server has proved to be good: the round begins anew with the next failure. */
-void endpoints_praise(struct endpoints *endpoints);
+/* A server has proved to be good: the next failure begins a round, with the least pause. */
+void endpoints_begin_round(struct endpoints *endpoints);
 
 #endif

@@ -3,7 +3,7 @@
  * Owns the frames of gRPC (a byte that tells of compression, four of the length, the message) and
  * what a status comes from. Must not send. Loop thread.
  */
-#include "stores/etcd/call.h"
+#include "stores/etcd/grpc/call.h"
 
 #include <ctype.h>
 #include <endian.h>
@@ -15,7 +15,7 @@
 #include <nghttp2/nghttp2.h>
 
 #include "base/escape.h"
-#include "stores/etcd/grpc.h"
+#include "stores/etcd/grpc/grpc.h"
 
 #define PREFIX_BYTES ((size_t)5)
 /* What a header counts beyond its bytes (RFC 9113, 6.5.2). */
@@ -43,7 +43,7 @@ static int bytes_reserve(struct call_bytes *bytes, size_t more)
 		return 0;
 	capacity = bytes->capacity * 2 < count + more ? count + more : bytes->capacity * 2;
 	data = realloc(bytes->data, capacity);
-	if (!data)
+	if (data == NULL)
 		return -ENOMEM;
 	bytes->data = data;
 	bytes->capacity = capacity;
@@ -55,6 +55,14 @@ static void bytes_append(struct call_bytes *bytes, const void *data, size_t coun
 	if (count > 0)
 		memcpy(bytes->data + bytes->end, data, count);
 	bytes->end += count;
+}
+
+int call_bytes_put(struct call_bytes *bytes, const void *data, size_t count)
+{
+	if (bytes_reserve(bytes, count) != 0)
+		return -ENOMEM;
+	bytes_append(bytes, data, count);
+	return 0;
 }
 
 static void bytes_use(struct call_bytes *bytes, size_t count)
@@ -77,7 +85,7 @@ struct grpc_call *call_create(size_t *held)
 {
 	struct grpc_call *call = calloc(1, sizeof(*call));
 
-	if (call) {
+	if (call != NULL) {
 		call->grpc_status = -1;
 		call->held = held;
 	}
