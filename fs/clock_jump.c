@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 
 /* A smaller difference may be the time between reading the two clocks. A pause so short does not
  * matter to a lease, which ends a fortieth of the session timeout early (stores/zookeeper/lease.h).

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Whether somebody has set the clock. While a virtual machine is paused, or migrated, its clocks
- * may stand still, CLOCK_BOOTTIME among them, and it does not know when it goes on; but as a rule
- * the wall clock is then set to what it should be: by the agent of the hypervisor in the guest
- * (qemu-ga's guest-set-time, VMware Tools, Hyper-V's time synchronisation), or by NTP. The kernel
- * tells of that (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET).
+ * may stand still, CLOCK_BOOTTIME among them, and the machine does not know when it goes on; but as
+ * a rule the wall clock is then set to what it should be: by the agent of the hypervisor in the
+ * guest (qemu-ga's guest-set-time, VMware Tools, Hyper-V's time synchronisation), or by NTP. The
+ * kernel tells of that (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET).
  *
  * That the wall clock was set does not mean that the machine stood still, nor how long: an
  * administrator may have done so. And after a suspend, which CLOCK_BOOTTIME counts, the kernel
- * tells likewise: that is no jump, for both clocks went on by the same time.
+ * tells of that, too: that is no jump, for both clocks went on by the same time.
  *
  * Loop thread only; nothing here blocks.
  */

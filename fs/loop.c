@@ -70,7 +70,7 @@ static int watch(struct loop *loop, int descriptor)
 /* The shard whose store's events the descriptor reports; NULL: it is not a store's. */
 static struct shard *find_shard(const struct loop *loop, int descriptor)
 {
-	const struct shards *shards = &loop->filesystem->shards;
+	const struct shards *shards = loop->filesystem->shards;
 	for (size_t i = 0; i < shards->count; i++) {
 		struct store *store = shards->list[i].store;
 		if (store->ops->descriptor(store) == descriptor)
@@ -83,8 +83,8 @@ static int watch_stores(struct loop *loop)
 {
 	const struct filesystem *filesystem = loop->filesystem;
 	int error = 0;
-	for (size_t i = 0; error == 0 && i < filesystem->shards.count; i++) {
-		struct store *store = filesystem->shards.list[i].store;
+	for (size_t i = 0; error == 0 && i < filesystem->shards->count; i++) {
+		struct store *store = filesystem->shards->list[i].store;
 		error = watch(loop, store->ops->descriptor(store));
 	}
 	return error;
@@ -116,7 +116,7 @@ int loop_init(struct loop *loop, struct filesystem *filesystem)
 			     loop->signals,
 			     loop->jump.timer,
 			     notifier_descriptor(filesystem->notifier),
-			     filesystem->makers,
+			     filesystem->inodes->makers,
 			     warden_socket()};
 	for (size_t i = 0; error == 0 && i < sizeof(descriptors) / sizeof(*descriptors); i++)
 		error = descriptors[i] >= 0 ? watch(loop, descriptors[i]) : 0;
@@ -157,10 +157,10 @@ static void handle_request(struct loop *loop, const struct fuse_buf *buffer)
 		memcpy(&header, buffer->mem, sizeof(header));
 	restart_note_request(loop->restart, buffer);
 	if ((buffer->flags & FUSE_BUF_IS_FD) == 0)
-		metrics_count_request(&filesystem->metrics, buffer->mem, buffer->size);
+		metrics_count_request(filesystem->metrics, buffer->mem, buffer->size);
 	/* Leases are judged before each request: the process may have been stopped here. */
-	shards_advance(&filesystem->shards, clock_now_ms());
-	filesystem_handle(filesystem, buffer);
+	shards_advance(filesystem->shards, clock_now_ms());
+	request_handle(filesystem, buffer);
 	serving_go_on(filesystem);
 	takeover_commit(filesystem, header.unique);
 }
@@ -290,7 +290,7 @@ static void read_signals(struct loop *loop)
  * (kernel/lease_watch.h). */
 static void limit(struct loop *loop, int64_t now_ms)
 {
-	int64_t timeout_ms = loop->filesystem->shards.timeout_ms;
+	int64_t timeout_ms = loop->filesystem->shards->timeout_ms;
 	int64_t patience_ms = timeout_ms / PATIENCES_IN_TIMEOUT;
 
 	if (loop->timeout_ms == timeout_ms && now_ms < loop->watchdog.ping_ms)
@@ -307,7 +307,7 @@ static void limit(struct loop *loop, int64_t now_ms)
 /* For what is due next, by the time at which this turn began. */
 static void set_alarm(struct loop *loop, int64_t now_ms)
 {
-	const struct shards *shards = &loop->filesystem->shards;
+	const struct shards *shards = loop->filesystem->shards;
 	const int64_t times_ms[] = {clock_look_ms(shards->lease_ms, now_ms),
 				    serving_deadline(loop->filesystem), loop->watchdog.ping_ms,
 				    keeping_deadline(loop->keeping), loop->stop_ms};
@@ -327,8 +327,8 @@ static void mind_clock(struct loop *loop, int64_t now_ms)
 
 	if (!clock_jump_seen(&loop->jump, &by_ms))
 		return;
-	filesystem->metrics.clock_jumps++;
-	if (!shards_doubt(&filesystem->shards, now_ms) ||
+	filesystem->metrics->clock_jumps++;
+	if (!shards_doubt(filesystem->shards, now_ms) ||
 	    (loop->jump_told_ms != INT64_MIN && now_ms - loop->jump_told_ms < JUMPS_TOLD_MS))
 		return;
 	loop->jump_told_ms = now_ms;
@@ -345,13 +345,13 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 		read_requests(loop, buffer);
 	} else if ((shard = find_shard(loop, descriptor)) != NULL) {
 		/* The lease counts from when answers are known to have come. */
-		shards_advance(&loop->filesystem->shards, clock_now_ms());
+		shards_advance(loop->filesystem->shards, clock_now_ms());
 		shard_dispatch(shard);
 	} else if (descriptor == loop->alarm.descriptor) {
 		alarm_rang(&loop->alarm);
 	} else if (descriptor == loop->signals) {
 		read_signals(loop);
-	} else if (descriptor == loop->filesystem->makers) {
+	} else if (descriptor == loop->filesystem->inodes->makers) {
 		lockfile_abandon_all(loop->filesystem);
 	} else if (descriptor == warden_socket()) {
 		warden_dispatch();
@@ -370,7 +370,7 @@ int loop_run(struct loop *loop)
 
 	if (kept)
 		buffer.mem = state_journal_request_area(filesystem->journal);
-	shards_conclude(&filesystem->shards);
+	shards_conclude(filesystem->shards);
 	/* What was taken over may be due before anything happens. */
 	set_alarm(loop, clock_now_ms());
 	while (!loop->ended) {
@@ -382,7 +382,7 @@ int loop_run(struct loop *loop)
 		}
 		int64_t now_ms = clock_now_ms();
 		mind_clock(loop, now_ms);
-		shards_advance(&filesystem->shards, now_ms);
+		shards_advance(filesystem->shards, now_ms);
 		serving_advance(filesystem, now_ms);
 		notifier_advance(filesystem->notifier, now_ms);
 		if (keeping_deadline(loop->keeping) != INT64_MAX)
@@ -395,14 +395,14 @@ int loop_run(struct loop *loop)
 		serving_go_on(filesystem);
 		serving_ask(filesystem);
 		takeover_commit(filesystem, 0);
-		shards_conclude(&filesystem->shards);
+		shards_conclude(filesystem->shards);
 		limit(loop, now_ms);
 		loop->has_lines = log_go_on();
 		if (has_to_stop(loop))
 			stop(loop);
-		if (loop->stopping &&
-		    ((notifier_has_ended(filesystem->notifier) && filesystem->lates == NULL) ||
-		     loop->stop_ms <= now_ms))
+		if (loop->stopping && ((notifier_has_ended(filesystem->notifier) &&
+					filesystem->calls->lates == NULL) ||
+				       loop->stop_ms <= now_ms))
 			end(loop, 0);
 		set_alarm(loop, now_ms);
 	}

@@ -15,11 +15,12 @@
 #include "base/off_limits.h"
 #include "config/config.h"
 #include "daemon.h"
-#include "files/answers.h"
-#include "files/audit.h"
 #include "files/filesystem.h"
+#include "files/names.h"
 #include "files/shard.h"
-#include "files/steer.h"
+#include "handles/answers.h"
+#include "handles/audit.h"
+#include "handles/steer.h"
 #include "kernel/confine.h"
 #include "kernel/folder_below.h"
 #include "kernel/lease_board.h"
@@ -48,7 +49,7 @@ struct daemon {
 	struct options options;
 	struct shards shards;
 	struct fuse_session *session; /* NULL: nothing is mounted */
-	struct filesystem filesystem;
+	struct serving serving;
 	struct loop loop;
 	struct takeover takeover; /* the state that this process goes on with */
 	struct restart restart;
@@ -59,7 +60,7 @@ struct daemon {
 	bool stood_in; /* the configuration of the process before, for one with an error */
 };
 
-/* Each holder that is to be sent a signal takes a descriptor (files/holder.h). */
+/* Each holder that is to be sent a signal takes a descriptor (handles/holder.h). */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -112,8 +113,8 @@ static void on_reload(void *context)
 		config_reload(&daemon->config, &fresh, on_fixed_key);
 		log_set_level((enum log_level)daemon->config.log_level);
 		restart_note_config(&daemon->restart);
-		filesystem_reload(&daemon->filesystem);
-		audit_reload(&daemon->filesystem);
+		names_reload(&daemon->serving.filesystem);
+		audit_reload(&daemon->serving.filesystem);
 		daemon->stood_in = false;
 		log_info("the configuration has been read anew; a lock that is in use keeps what "
 			 "was said of it");
@@ -172,7 +173,7 @@ static struct mount_plan plan_mount(struct daemon *daemon)
 		.config = &daemon->config,
 		.fuse_options = daemon->options.fuse,
 		.ops = &serving_ops,
-		.userdata = &daemon->filesystem,
+		.userdata = &daemon->serving.filesystem,
 	};
 }
 
@@ -203,25 +204,25 @@ static int resume_mount(struct daemon *daemon, char *why, size_t why_bytes)
 
 	if (error != 0)
 		return error;
-	daemon->filesystem.session = daemon->session;
-	filesystem_handle(&daemon->filesystem, &greeting);
+	daemon->serving.filesystem.session = daemon->session;
+	request_handle(&daemon->serving.filesystem, &greeting);
 	return 0;
 }
 
 /* Makes the file system: a new one, or that of the state that was taken over. */
 static int begin_filesystem(struct daemon *daemon, char *why, size_t why_bytes)
 {
-	struct filesystem *filesystem = &daemon->filesystem;
+	struct filesystem *filesystem = &daemon->serving.filesystem;
 	struct takeover *takeover = &daemon->takeover;
-	int error = serving_init(filesystem, &daemon->config, &daemon->shards);
+	int error = serving_init(&daemon->serving, &daemon->config, &daemon->shards);
 
 	if (error != 0)
 		return error;
 	filesystem->mountpoint = daemon->mountpoint;
 	filesystem->session = daemon->session;
 	if (!daemon->taken_over) {
-		filesystem->on_ready = on_ready;
-		filesystem->context = daemon;
+		filesystem->calls->on_ready = on_ready;
+		filesystem->calls->context = daemon;
 	}
 	if (!takeover->rehearsal)
 		error = lease_board_create(daemon->shards.count, &filesystem->board);
@@ -265,7 +266,7 @@ static bool has_failed(const struct daemon *daemon, int error, const char *what,
 
 static int run_loop(struct daemon *daemon)
 {
-	struct filesystem *filesystem = &daemon->filesystem;
+	struct filesystem *filesystem = &daemon->serving.filesystem;
 	bool background = daemon->taken_over ? daemon->takeover.process.background
 					     : !daemon->options.foreground;
 	int error = loop_init(&daemon->loop, filesystem);
@@ -305,7 +306,7 @@ static void end_mount(struct daemon *daemon)
 	bool is_free = daemon->session == NULL ||
 		       mount_end(daemon->session, daemon->mountpoint, daemon->taken_over);
 
-	daemon->session = daemon->filesystem.session = NULL;
+	daemon->session = daemon->serving.filesystem.session = NULL;
 	if (daemon->made && is_free)
 		mount_point_remove(daemon->mountpoint);
 	daemon->made = false;
@@ -314,10 +315,10 @@ static void end_mount(struct daemon *daemon)
 /* Serves the mount until its end. */
 static int serve(struct daemon *daemon, const char **what)
 {
-	struct filesystem *filesystem = &daemon->filesystem;
+	struct filesystem *filesystem = &daemon->serving.filesystem;
 
 	memory_lock_used();
-	filesystem->follows_links = !nosymfollow_set(daemon->mountpoint);
+	filesystem->calls->follows_links = !nosymfollow_set(daemon->mountpoint);
 	/* Before the new guard starts: the former guard leaves the restored leases to it. */
 	shards_conclude(&daemon->shards);
 	*what = "starting a process";
@@ -330,7 +331,7 @@ static int serve(struct daemon *daemon, const char **what)
 				    &filesystem->notifier);
 	if (has_failed(daemon, error, *what, ""))
 		return error;
-	filesystem_make_directories(filesystem);
+	names_make_directories(filesystem);
 	*what = "running";
 	error = run_loop(daemon);
 	takeover_commit(filesystem, 0);
@@ -428,7 +429,7 @@ static int give_up_rights(const struct confine_user *user, bool changes, char *w
 /* Runs the daemon from the mount to its end. Returns 0 or -errno, the error told. */
 static int run(struct daemon *daemon)
 {
-	struct filesystem *filesystem = &daemon->filesystem;
+	struct filesystem *filesystem = &daemon->serving.filesystem;
 	struct confine_user user;
 	bool changes = false;
 	char why[1024] = "";

@@ -42,8 +42,8 @@ int options_parse(struct options *options, struct config *config, int argc, char
 int options_configure(struct options *options, struct config *config, char *why, size_t why_bytes);
 
 /* After options_parse() found an error in the file: puts a text that another file had, and what the
- * command line says over it, into *config, whatever that has. Returns 0; or -errno, and *config is
- * as it was. */
+ * command line says over it, into *config, whatever *config has. Returns 0; or -errno, and *config
+ * is as it was. */
 int options_use(struct options *options, struct config *config, const char *text, size_t bytes);
 
 /* The file that the configuration was read from, or NULL. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "files/inode.h"
+#include "files/filesystem.h"
 #include "kernel/warden.h"
 
 #define MODE_UNLESS_SET 0660

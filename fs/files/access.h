@@ -8,8 +8,8 @@
  *
  * Where one is set, all three are fixed: what is not set is the daemon's user and group, and 0660.
  * The lock is guarded as if its file were always there: a user who may not open the file may not
- * create it either, nor take its name away. The same holds for a directory at such a path: whoever
- * may read it may search it, and only users who may write to it may make or remove it.
+ * create the file either, nor take its name away. Of a directory at such a path: whoever may read
+ * the directory may search it, and only users who may write to it may make or remove it.
  *
  * The kernel checks the names that it knows (default_permissions). Names that are not in use, which
  * the kernel does not know, are checked here, in the way of inode_permission(). User 0 may do
@@ -59,7 +59,7 @@ bool access_allows(const struct access_caller *caller, const struct access *acce
 bool access_may_see(const struct config *config, const struct access_caller *caller,
 		    const char *path);
 
-/* The same as access_allows() for the caller of a request: 0 or -EACCES. */
+/* Whether the caller of a request may do what access_allows() is asked for: 0 or -EACCES. */
 int access_check(fuse_req_t req, const struct access *access, int wanted);
 
 /* What open(2) with these flags needs, as `wanted`. */

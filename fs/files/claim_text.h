@@ -20,7 +20,7 @@ struct claim_details {
 	char command[16]; /* as /proc/PID/comm has it, which is no longer, without its newline */
 };
 
-/* Those of the process that has made the request, from /proc, now. */
+/* Reads the details of the process that has made the request from /proc. */
 void claim_text_ask(fuse_req_t req, struct claim_details *ret);
 
 /* Writes, each on a line of its own: format=1, host, pid, uid, command, kind (open, flock or
@@ -36,8 +36,8 @@ void claim_text_restore(struct state_reader *in, struct claim_details *ret);
 /* The command of a process, as struct claim_details has it; "" if the process has ended. */
 void claim_text_command(pid_t process, char command[16]);
 
-/* The process that a thread of this host belongs to; `thread` itself if it has ended. The kernel
- * gives the thread as the caller of every request but those for record locks. */
+/* The process that a thread of this host belongs to; `thread` itself if the thread has ended. The
+ * kernel gives the thread as the caller of every request but those for record locks. */
 pid_t claim_text_process(pid_t thread);
 
 #endif

@@ -12,9 +12,37 @@
 
 #include "files/filesystem.h"
 #include "files/lockfile.h"
+#include "files/shard.h"
 #include "files/user.h"
 #include "journal/fields.h"
 #include "kernel/request.h"
+
+bool inode_keeps_lockfiles(const struct inode *directory)
+{
+	return directory->keeps_files || (directory->lockfile != NULL && S_ISDIR(directory->mode));
+}
+
+const struct inode *inode_top(const struct inode *directory)
+{
+	while (directory->lockfile != NULL && directory->parent != NULL)
+		directory = directory->parent;
+	return directory;
+}
+
+char *inode_lockfile_path(const struct inode *directory, const char *name)
+{
+	char *path;
+	int bytes = directory->lockfile != NULL
+			    ? asprintf(&path, "%s/%s", directory->lockfile->path, name)
+			    : asprintf(&path, "%s//%s", directory->path, name);
+
+	return bytes < 0 ? NULL : path;
+}
+
+struct inode *inode_next_link(const struct inode *inode)
+{
+	return inode->lockfile->next->inode;
+}
 
 bool inode_is_directory(const struct inode *inode)
 {
@@ -53,8 +81,7 @@ size_t inode_shares(const struct inode *inode)
 	       (inode->text.writer == inode->user ? user_shares_of_text(inode->text.count) : 0);
 }
 
-/* Whether a file or a directory can have that name. The kernel sends no other one. */
-static bool is_name(const char *name)
+bool inode_is_name(const char *name)
 {
 	return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
 	       strcmp(name, "..") != 0;
@@ -62,7 +89,7 @@ static bool is_name(const char *name)
 
 static void leave_name(struct filesystem *filesystem, struct inode *inode)
 {
-	user_leave(&filesystem->users, inode->user, USER_NAMES,
+	user_leave(filesystem->users, inode->user, USER_NAMES,
 		   user_shares_of_path(strlen(inode->path)));
 	inode->user = NULL;
 }
@@ -72,14 +99,13 @@ static void leave_name(struct filesystem *filesystem, struct inode *inode)
 static bool enter_name(struct filesystem *filesystem, struct inode *inode)
 {
 	if (inode->user == NULL)
-		inode->user = user_add(&filesystem->users, inode->maker, USER_NAMES,
+		inode->user = user_add(filesystem->users, inode->maker, USER_NAMES,
 				       user_shares_of_path(strlen(inode->path)));
 	return inode->user != NULL;
 }
 
-/* The path becomes the inode's, also after an error. */
-static int create(struct filesystem *filesystem, char *path, mode_t mode, uid_t uid, gid_t gid,
-		  struct inode **ret)
+int inode_create_path(struct filesystem *filesystem, char *path, mode_t mode, uid_t uid, gid_t gid,
+		      struct inode **ret)
 {
 	struct inode *inode = path != NULL ? calloc(1, sizeof(*inode)) : NULL;
 
@@ -92,9 +118,10 @@ static int create(struct filesystem *filesystem, char *path, mode_t mode, uid_t 
 	inode->name = slash != NULL ? slash + 1 : path;
 	inode->maker = uid;
 	inode->user =
-		user_add(&filesystem->users, uid, USER_NAMES, user_shares_of_path(strlen(path)));
+		user_add(filesystem->users, uid, USER_NAMES, user_shares_of_path(strlen(path)));
 	inode->shard = shard_of(filesystem, inode->path);
-	inode->node = ++filesystem->inodes.last_node;
+	inode->node = ++filesystem->inodes->last_node;
+	text_init(&inode->text, filesystem, inode->node);
 	inode->mode = mode;
 	inode->uid = uid;
 	inode->gid = gid;
@@ -102,10 +129,10 @@ static int create(struct filesystem *filesystem, char *path, mode_t mode, uid_t 
 	inode->keeps_files =
 		S_ISDIR(mode) && config_policy(filesystem->config, path).style == STYLE_FILE;
 	inode->atime = inode->mtime = inode->ctime = inode_time();
-	HASH_ADD(by_node, filesystem->inodes.by_node, node, sizeof(inode->node), inode);
+	HASH_ADD(by_node, filesystem->inodes->by_node, node, sizeof(inode->node), inode);
 	if (inode->user == NULL || inode->by_node.tbl == NULL) {
 		if (inode->by_node.tbl != NULL)
-			HASH_DELETE(by_node, filesystem->inodes.by_node, inode);
+			HASH_DELETE(by_node, filesystem->inodes->by_node, inode);
 		leave_name(filesystem, inode);
 		free(inode->path);
 		free(inode);
@@ -120,37 +147,37 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 		 mode_t mode, uid_t uid, gid_t gid, struct inode **ret)
 {
 	/* Only the root has an empty one. */
-	if (parent != NULL ? !is_name(name) : name[0] != '\0')
+	if (parent != NULL ? !inode_is_name(name) : name[0] != '\0')
 		return -EINVAL;
 	if (strlen(name) > NAME_BYTES_MAX || path_bytes(parent, name) > PATH_BYTES_MAX)
 		return -ENAMETOOLONG;
-	return create(filesystem, join_path(parent, name), mode, uid, gid, ret);
+	return inode_create_path(filesystem, join_path(parent, name), mode, uid, gid, ret);
 }
 
-static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
+void inode_free_if_unused(struct filesystem *filesystem, struct inode *inode)
 {
-	if (inode->parent != NULL || inode == filesystem->inodes.root)
+	if (inode->parent != NULL || inode == filesystem->inodes->root)
 		return;
 	/* From now on only open files count for the inode, on their users' accounts, and its text.
 	 */
 	leave_name(filesystem, inode);
 	if (inode->handles > 0 || inode->finders > 0)
 		return;
-	text_free(inode);
+	text_free(&inode->text);
 	state_journal_remove(filesystem->journal, &inode->item);
-	HASH_DELETE(by_node, filesystem->inodes.by_node, inode);
-	lockfile_free(inode);
+	HASH_DELETE(by_node, filesystem->inodes->by_node, inode);
+	lockfile_free(inode->lockfile);
 	free(inode->path);
 	free(inode);
 }
 
 void inode_leave_idle(struct filesystem *filesystem, struct inode *inode)
 {
-	if (!inode->idle)
+	if (!inode->idle.listed)
 		return;
-	inode->idle = false;
-	DL_DELETE2(filesystem->inodes.idle, inode, idle_prev, idle_next);
-	DL_DELETE2(inode->user->idle, inode, user_idle_prev, user_idle_next);
+	inode->idle.listed = false;
+	DL_DELETE2(filesystem->inodes->idle, inode, idle.prev, idle.next);
+	DL_DELETE2(inode->user->idle, inode, idle.user_prev, idle.user_next);
 	inode_mark(inode);
 }
 
@@ -174,6 +201,8 @@ int inode_attach(struct inode *parent, struct inode *inode)
 		return -ENOMEM;
 	inode_leave_idle(parent->shard->filesystem, parent);
 	inode->parent = parent;
+	if (inode->lockfile != NULL)
+		inode->lockfile->is_named = true;
 	parent->directories += inode_is_directory(inode);
 	note_names(parent);
 	inode_mark(inode);
@@ -189,11 +218,13 @@ void inode_detach(struct filesystem *filesystem, struct inode *inode)
 		HASH_DELETE(by_name, parent->children, inode);
 		parent->directories -= inode_is_directory(inode);
 		inode->parent = NULL;
+		if (inode->lockfile != NULL)
+			inode->lockfile->is_named = false;
 		inode->ctime = inode_time();
 		note_names(parent);
 		inode_mark(inode);
 	}
-	free_if_unused(filesystem, inode);
+	inode_free_if_unused(filesystem, inode);
 }
 
 struct inode *inode_directory(const struct inodes *inodes, const struct inode *inode)
@@ -213,7 +244,7 @@ struct inode *inode_directory(const struct inodes *inodes, const struct inode *i
 
 void inode_take_name(struct filesystem *filesystem, struct inode *inode, bool with_text)
 {
-	struct inode *parent = inode_directory(&filesystem->inodes, inode);
+	struct inode *parent = inode_directory(filesystem->inodes, inode);
 	struct inode *former = parent != NULL ? inode_child(parent, inode->name) : NULL;
 
 	if (parent == NULL || (former != NULL && inode_is_directory(former)))
@@ -221,16 +252,16 @@ void inode_take_name(struct filesystem *filesystem, struct inode *inode, bool wi
 	if (!enter_name(filesystem, inode))
 		return;
 	if (former != NULL && with_text)
-		text_move(former, inode);
+		text_move(&former->text, &inode->text);
 	if (former != NULL)
 		inode_detach(filesystem, former);
 	if (inode_attach(parent, inode) != 0)
-		free_if_unused(filesystem, inode); /* it is in use, but on nobody's account */
+		inode_free_if_unused(filesystem, inode); /* it is in use, but on nobody's account */
 }
 
 void inode_leave_name(struct filesystem *filesystem, struct inode *inode)
 {
-	struct inode *parent = inode_directory(&filesystem->inodes, inode);
+	struct inode *parent = inode_directory(filesystem->inodes, inode);
 
 	if (parent != NULL && inode_child(parent, inode->name) == NULL)
 		inode_take_name(filesystem, inode, false);
@@ -262,14 +293,14 @@ void inode_set_idle(struct filesystem *filesystem, struct inode *inode)
 	bool stays = inode->lockfile != NULL ? inode->lockfile->is_ours || inode->children != NULL
 					     : inode_is_directory(inode);
 
-	if (inode->idle || inode->handles > 0 || inode->parent == NULL || stays)
+	if (inode->idle.listed || inode->handles > 0 || inode->parent == NULL || stays)
 		return;
-	inode->idle = true;
-	inode->idle_since_ms = filesystem->now_ms;
-	DL_APPEND2(filesystem->inodes.idle, inode, idle_prev, idle_next);
-	DL_APPEND2(inode->user->idle, inode, user_idle_prev, user_idle_next);
-	timers_advance(&filesystem->timers, &filesystem->idle_timer,
-		       inode->idle_since_ms + filesystem->config->idle_ms);
+	inode->idle.listed = true;
+	inode->idle.since_ms = filesystem->now_ms;
+	DL_APPEND2(filesystem->inodes->idle, inode, idle.prev, idle.next);
+	DL_APPEND2(inode->user->idle, inode, idle.user_prev, idle.user_next);
+	timers_advance(&filesystem->due.timers, &filesystem->due.idle,
+		       inode->idle.since_ms + filesystem->config->idle_ms);
 	inode_mark(inode);
 }
 
@@ -283,13 +314,13 @@ void inode_unuse(struct filesystem *filesystem, struct inode *inode)
 {
 	inode->handles--;
 	inode_set_idle(filesystem, inode);
-	free_if_unused(filesystem, inode);
+	inode_free_if_unused(filesystem, inode);
 }
 
 void inode_let_go(struct filesystem *filesystem, struct inode *inode)
 {
 	inode->finders--;
-	free_if_unused(filesystem, inode);
+	inode_free_if_unused(filesystem, inode);
 }
 
 void inode_free_tree(struct filesystem *filesystem, struct inode *inode)
@@ -298,8 +329,8 @@ void inode_free_tree(struct filesystem *filesystem, struct inode *inode)
 	HASH_ITER (by_name, inode->children, child, next) {
 		inode_free_tree(filesystem, child);
 	}
-	if (inode == filesystem->inodes.root)
-		filesystem->inodes.root = NULL;
+	if (inode == filesystem->inodes->root)
+		filesystem->inodes->root = NULL;
 	inode_detach(filesystem, inode);
 }
 
@@ -335,7 +366,7 @@ void inode_stat(const struct inode *inode, struct stat *attr)
 		return;
 	attr->st_ino = inode->lockfile->number;
 	if (!inode_is_directory(inode))
-		attr->st_nlink = lockfile_links(inode);
+		attr->st_nlink = lockfile_links(inode->lockfile);
 }
 
 double inode_attr_timeout(const struct inode *inode)
@@ -360,9 +391,24 @@ static void note_change(struct inode *inode)
 	inode_mark(inode);
 }
 
+struct lock_policy inode_policy(const struct inode *inode)
+{
+	return config_policy(inode->shard->filesystem->config, inode->path);
+}
+
+off_t inode_text_limit(const struct inode *inode)
+{
+	const struct lock_policy policy = inode_policy(inode);
+	int64_t limit = config_text_limit(&policy);
+
+	if (inode->lockfile != NULL && limit > lockfile_text_limit(inode->lockfile))
+		limit = lockfile_text_limit(inode->lockfile);
+	return limit;
+}
+
 int inode_resize(struct inode *inode, off_t size, uid_t uid)
 {
-	int error = text_resize(inode, size, uid);
+	int error = text_resize(&inode->text, size, inode_text_limit(inode), uid);
 
 	if (error == 0)
 		note_change(inode);
@@ -371,7 +417,7 @@ int inode_resize(struct inode *inode, off_t size, uid_t uid)
 
 int inode_write(struct inode *inode, const char *data, size_t bytes, off_t offset, uid_t uid)
 {
-	int error = text_write(inode, data, bytes, offset, uid);
+	int error = text_write(&inode->text, data, bytes, offset, inode_text_limit(inode), uid);
 
 	if (error == 0)
 		note_change(inode);
@@ -427,6 +473,11 @@ static const struct field fields[] = {
 	{0},
 };
 
+int inode_restore_fields(struct inode *inode, struct state_reader *in)
+{
+	return fields_restore(fields, inode, in);
+}
+
 void inode_save(const struct inode *inode, FILE *out)
 {
 	state_begin(out, "inode");
@@ -436,10 +487,10 @@ void inode_save(const struct inode *inode, FILE *out)
 	state_text(out, "path", inode->path);
 	state_unsigned(out, "maker", inode->maker);
 	fields_save(fields, inode, out);
-	if (inode->idle)
-		state_number(out, "idle_since_ms", inode->idle_since_ms);
+	if (inode->idle.listed)
+		state_number(out, "idle_since_ms", inode->idle.since_ms);
 	if (inode->lockfile != NULL)
-		lockfile_save(inode, out);
+		lockfile_save(inode->lockfile, out);
 	text_save(&inode->text, out);
 	state_end(out);
 }
@@ -459,102 +510,4 @@ void inode_mark(struct inode *inode)
 {
 	static const struct state_kind kind = {place, save};
 	state_journal_mark(inode->shard->filesystem->journal, &inode->item, &kind);
-}
-
-/* A new inode of that path, without a name. NULL: an error, as inode_restore() says. */
-static struct inode *make_restored(struct filesystem *filesystem, const char *path, uint64_t node,
-				   mode_t mode, struct state_reader *in)
-{
-	struct inode *inode = NULL;
-	const char *slash = strrchr(path, '/');
-	const char *name = slash != NULL ? slash + 1 : path;
-
-	if (!is_name(name) || strlen(name) > NAME_BYTES_MAX || strlen(path) > PATH_BYTES_MAX) {
-		state_refuse(in, "path", "that of a file");
-		return NULL;
-	}
-	filesystem->inodes.last_node = node - 1; /* the next inode gets the number after this */
-	uid_t maker = (uid_t)state_get_unsigned(in, "maker", UINT32_MAX);
-	if (create(filesystem, strdup(path), mode, maker, 0, &inode) != 0)
-		state_starve(in);
-	return inode;
-}
-
-/* Gives the inode the name that the line says. */
-static void restore_name(struct filesystem *filesystem, struct inode *inode,
-			 struct state_reader *in)
-{
-	struct inode *parent =
-		inode_find(&filesystem->inodes, state_get_unsigned(in, "parent", UINT64_MAX));
-	size_t length = strlen(inode->path) - strlen(inode->name);
-
-	if (parent == NULL || !inode_is_directory(parent) ||
-	    (parent->parent == NULL && parent != filesystem->inodes.root) ||
-	    strlen(parent->path) != (length > 0 ? length - 1 : 0) ||
-	    strncmp(parent->path, inode->path, strlen(parent->path)) != 0) {
-		state_refuse(in, "parent", "the directory of the path");
-		return;
-	}
-	struct timespec mtime = parent->mtime, ctime = parent->ctime;
-	if (inode_attach(parent, inode) != 0)
-		state_refuse(in, "path", "a name that is free");
-	parent->mtime = mtime;
-	parent->ctime = ctime;
-}
-
-static void restore_idle(struct filesystem *filesystem, struct inode *inode,
-			 struct state_reader *in)
-{
-	inode_set_idle(filesystem, inode);
-	if (!inode->idle)
-		state_refuse(in, "idle_since_ms", "a file with a name");
-	inode->idle_since_ms = state_get_number(in, "idle_since_ms", 0, INT64_MAX);
-}
-
-int inode_restore(struct filesystem *filesystem, struct state_reader *in)
-{
-	const char *path = state_get_text(in, "path");
-	uint64_t node = state_get_unsigned(in, "node", ((uint64_t)1 << 62) - 1);
-	mode_t mode = (mode_t)state_get_unsigned(in, "mode", UINT32_MAX);
-	bool is_root = node == FUSE_ROOT_ID;
-	struct inode *inode = filesystem->inodes.root;
-
-	if (!S_ISDIR(mode) && (is_root || (!S_ISREG(mode) && !S_ISLNK(mode))))
-		state_refuse(in, "mode", "that of a file or a directory");
-	else if (is_root != (*path == '\0'))
-		state_refuse(in, "path", "nothing for the root alone");
-	else if (node == 0 || (!is_root && inode_find(&filesystem->inodes, node) != NULL))
-		state_refuse(in, "node", "a number, once");
-	if (state_failed(in))
-		return -EINVAL;
-	if (!is_root)
-		inode = make_restored(filesystem, path, node, mode, in);
-	if (inode == NULL)
-		return -EINVAL;
-	if (state_has(in, "file") && !is_root && lockfile_restore(inode, in) != 0)
-		return -EINVAL;
-	if (state_has(in, "parent") && !is_root)
-		restore_name(filesystem, inode, in);
-	if (state_has(in, "idle_since_ms"))
-		restore_idle(filesystem, inode, in);
-	if (state_has(in, "text"))
-		text_restore(inode, in);
-	return fields_restore(fields, inode, in);
-}
-
-static int compare_idle(const struct inode *a, const struct inode *b)
-{
-	return (a->idle_since_ms > b->idle_since_ms) - (a->idle_since_ms < b->idle_since_ms);
-}
-
-void inode_restored_all(struct filesystem *filesystem)
-{
-	struct inode *inode, *next;
-
-	lockfile_restored_all(&filesystem->inodes);
-	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
-		free_if_unused(filesystem, inode);
-	}
-	DL_SORT2(filesystem->inodes.idle, compare_idle, idle_prev, idle_next);
-	timers_advance(&filesystem->timers, &filesystem->idle_timer, filesystem->now_ms);
 }

@@ -11,7 +11,9 @@
 #include <utlist.h>
 
 #include "files/filesystem.h"
+#include "files/request.h"
 #include "files/user.h"
+#include "journal/journal.h"
 #include "kernel/request.h"
 
 struct kept_request {
@@ -55,14 +57,6 @@ static void mark(struct filesystem *filesystem, struct kept_request *request)
 	state_journal_mark(filesystem->journal, &request->item, &kind);
 }
 
-static uid_t uid_of(const void *text)
-{
-	struct fuse_in_header header;
-
-	memcpy(&header, text, sizeof(header));
-	return header.uid;
-}
-
 /* Returns NULL when out of memory. */
 static struct kept_request *create(struct filesystem *filesystem, const void *text, size_t bytes,
 				   bool begun)
@@ -73,23 +67,24 @@ static struct kept_request *create(struct filesystem *filesystem, const void *te
 		return NULL;
 	size_t shares = user_shares_of_request(bytes);
 	if (shares > 0)
-		request->user = user_add(&filesystem->users, uid_of(text), USER_WAITERS, shares);
+		request->user =
+			user_add(filesystem->users, request_header(text).uid, USER_WAITERS, shares);
 	if (shares > 0 && request->user == NULL) {
 		free(request);
 		return NULL;
 	}
-	request->serial = ++filesystem->requests.last_serial;
+	request->serial = ++filesystem->requests->last_serial;
 	request->begun = begun;
 	request->bytes = bytes;
 	memcpy(request->text, text, bytes);
-	DL_APPEND(filesystem->requests.kept, request);
+	DL_APPEND(filesystem->requests->kept, request);
 	mark(filesystem, request);
 	return request;
 }
 
 int kept_request_create(struct filesystem *filesystem, struct kept_request **ret)
 {
-	const struct requests *requests = &filesystem->requests;
+	const struct requests *requests = filesystem->requests;
 
 	*ret = NULL;
 	if (requests->handled == NULL)
@@ -125,7 +120,7 @@ int kept_request_restore(struct filesystem *filesystem, struct state_reader *in)
 
 void kept_request_resume_all(struct filesystem *filesystem)
 {
-	struct requests *requests = &filesystem->requests;
+	struct requests *requests = filesystem->requests;
 	const struct kept_request *request;
 	size_t count;
 
@@ -135,7 +130,7 @@ void kept_request_resume_all(struct filesystem *filesystem)
 		struct kept_request *first = requests->kept;
 		struct fuse_buf buffer = {.mem = first->text, .size = first->bytes};
 		requests->resumed = first;
-		filesystem_handle(filesystem, &buffer);
+		request_handle(filesystem, &buffer);
 		requests->resumed = NULL;
 		kept_request_free(filesystem, first);
 	}
@@ -146,8 +141,8 @@ void kept_request_free(struct filesystem *filesystem, struct kept_request *reque
 	if (request == NULL)
 		return;
 	state_journal_remove(filesystem->journal, &request->item);
-	DL_DELETE(filesystem->requests.kept, request);
-	user_leave(&filesystem->users, request->user, USER_WAITERS,
+	DL_DELETE(filesystem->requests->kept, request);
+	user_leave(filesystem->users, request->user, USER_WAITERS,
 		   user_shares_of_request(request->bytes));
 	free(request);
 }

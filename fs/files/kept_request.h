@@ -18,32 +18,16 @@
 #include "journal/text.h"
 
 struct filesystem;
-
 struct kept_request;
+struct requests;
 
-/* What a request that is put aside, and then handled from the beginning (ops/held.h), need not wait
- * for once more. */
-struct request_pass {
-	uint64_t late_serial; /* it has waited for these texts (ops/late.h); 0: for none */
-	bool has_paid;	      /* it counts among the writes of its user (files/user.h) */
-};
-
-struct requests {
-	const void *handled;  /* the one that is being handled, as it was read; NULL: unknown */
-	size_t handled_bytes; /* of that */
-	struct kept_request *kept;
-	uint64_t last_serial;		    /* of these, for their places in the journal */
-	const struct kept_request *resumed; /* the one that is being handled again */
-	struct request_pass pass;	    /* of the one that is being handled */
-	unsigned int max_write; /* as was agreed on with the kernel; 0: nothing was yet */
-};
-
-/* Keeps the request that is being handled. *ret is NULL if it is not known. A long one is on its
- * user's account (user_shares_of_request()), whose limit is not checked. Returns 0 or -ENOMEM. */
+/* Keeps the request that is being handled. *ret is NULL if that request is not known. A long
+ * request is on its user's account (user_shares_of_request()), whose limit is not checked. Returns
+ * 0 or -ENOMEM. */
 int kept_request_create(struct filesystem *filesystem, struct kept_request **ret);
 
 /* The request is going to change something in a store, which may only happen after the next commit:
- * another process that handles the request again then knows that it has begun. NULL is fine. */
+ * a process that handles the request again then knows that the change has begun. NULL is fine. */
 void kept_request_begin(struct filesystem *filesystem, struct kept_request *request);
 
 /* Whether kept_request_begin() was called, here or in the process before. NULL is fine. */
@@ -59,7 +43,7 @@ void kept_request_resume_all(struct filesystem *filesystem);
 /* The request is answered, or of no use any more. NULL is fine. */
 void kept_request_free(struct filesystem *filesystem, struct kept_request *request);
 
-/* Writes a request as a line: the form is the same for every file that keeps one. */
+/* Writes a request as a line, for other files that keep requests. */
 void kept_request_write(const void *request, size_t bytes, FILE *out);
 
 /* Writes all that are kept. */

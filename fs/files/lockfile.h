@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Names in directories of `style = file`: lock files, also directories and
- * symbolic links. Such a name exists for all hosts or for none (lockfile/lockfiles.h). That one is
- * there which this host has made is known here until it is gone; another host's is asked for again
- * by each request, and so is the content of both, of which this is what the store said last.
+ * symbolic links. Such a name exists for all hosts or for none (lockfile/lockfiles.h). A name
+ * that this host has made is known here until the name is gone; each request asks the store again
+ * for another host's name, and for the content of both: struct lockfile has what the store said
+ * last.
  *
- * The form of the text that the store has of it is in lockfile_text.h.
+ * The form of the text that the store has of a lock file is in lockfile_text.h.
  *
- * Hard links are in a ring. The inode of a name that was taken away, but is open, stays in it: what
- * is written there is in the others, too. That is what rename(2) needs, too, which gives the
- * content a new name, with an inode of its own, and takes the old one away.
+ * Hard links are in a ring. The inode of a name that was taken away, but is open, stays in the
+ * ring: what is written there is in the others, too. rename(2) needs that: it gives the content a
+ * new name, with an inode of its own, and takes the old name away.
  *
- * The lock belongs to the content: all that are in a ring have one queue, also on other hosts,
- * which know no ring. It is that of the path at which the content was made first. So what is made
- * anew by a name shares its lock with all that were made by that name before: those that were
+ * The lock belongs to the content: all lock files of a ring have one queue, also on other hosts,
+ * which know no ring. The queue is that of the path at which the content was made first. So what is
+ * made anew by a name shares its lock with all that were made by that name before: those that were
  * removed, and may be open still, and those that were renamed.
  *
  * Loop thread only; nothing here blocks.
@@ -23,13 +24,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "files/inode.h"
 #include "journal/text.h"
 
 struct asking;
+struct inode;
 struct late;
 
 /* Of an id, with its NUL. */
@@ -50,93 +52,87 @@ struct lockfile_opening {
 	struct asking *asking; /* until then: ops/asking.h */
 };
 
+/* The process that made the name. */
+struct lockfile_maker {
+	pid_t pid;	/* 0: unknown */
+	uint64_t start; /* when the process started: process_start(); 0: not needed, or unknown */
+	int pidfd;	/* -1: not needed, or unknown */
+	bool ended;	/* so the name is to go (file_owner) */
+	char command[16];
+};
+
 struct lockfile {
-	char *path;   /* in the store: claim/file_path.h */
-	char *queue;  /* likewise, of its lock: that of the name by which the content was made. It
-			 stays while the inode has its id */
-	bool is_ours; /* this host has made it, and it stands */
+	struct inode *inode;
+	bool is_named; /* the inode has a name */
+	char *path;    /* in the store: claim/file_path.h */
+	char *queue;   /* path of the queue of the lock in the store; stays while the inode has its
+			  id */
+	bool is_ours;  /* this host has made the name, and the name stands */
 	char id[LOCKFILE_ID_BYTES];
 	uint64_t number;
-	nlink_t links;	      /* of a name of another host */
-	uint32_t version;     /* likewise: as it was read last */
-	char who[128];	      /* likewise */
-	bool dates;	      /* mtime is not when the store had the text */
-	uint64_t lost_by;     /* the event (telling.h) that took it away; 0: none has */
-	bool is_taken;	      /* somebody else has taken the name away */
-	bool is_linked;	      /* it has, or had, others in its ring */
-	bool is_moved;	      /* a directory that was renamed with names in it */
-	bool is_linking;      /* link(2) makes the name, and the store has not decided */
-	pid_t maker;	      /* the process that made it; 0: unknown */
-	uint64_t maker_start; /* when that started: process_start(); 0: not needed, or unknown */
-	int maker_fd;	      /* pidfd; -1: likewise */
-	bool maker_ended;     /* so the name is to go (file_owner) */
-	char command[16];
-	struct inode *prev, *next;	  /* the ring of links: its own inode, if it is alone */
+	nlink_t links;	  /* of a name of another host */
+	uint32_t version; /* of a name of another host, as it was read last */
+	char who[128];	  /* who made a name of another host */
+	bool dates;	  /* mtime is not when the store had the text */
+	uint64_t lost_by; /* the event (handles/telling.h) that took the name away; 0: none has */
+	bool is_taken;	  /* somebody else has taken the name away */
+	bool is_linked;	  /* there are, or were, others in the ring */
+	bool is_moved;	  /* a directory that was renamed with names in it */
+	bool is_linking;  /* link(2) makes the name, and the store has not decided */
+	struct lockfile_maker maker;
+	struct lockfile *prev, *next;	  /* the ring of links: this one, if it is alone */
 	struct lockfile_opening *opening; /* NULL: there is none */
-	struct late *late; /* ops/late.h: the text is stored late; NULL: or that is with another
-			      of the ring */
-	bool is_touched;   /* a directory, in which names have come or gone: so it is */
+	struct late *late; /* ops/late.h: the text is stored late; NULL: another one of the ring may
+			      have that */
+	bool is_touched; /* a directory in which names have come or gone: its times are stored late
+			  */
 	int64_t stored_ms; /* when this host last changed the text in the store; 0: never, and */
 	struct timespec stored; /* that time by the servers' clock */
 };
 
-/* For each inode of the ring of links, that inode first; none for NULL. The ring stays as it is. */
-#define LINKS_FOREACH(link, inode)                                                                 \
-	for ((link) = (inode); (link) != NULL;                                                     \
-	     (link) = (link)->lockfile->next != (inode) ? (link)->lockfile->next : NULL)
+/* What the inode has as a lock file with that path, alone in its ring and not of this host yet. The
+ * path becomes the lock file's, also after an error, and may be NULL: out of memory. Returns NULL
+ * when out of memory. */
+struct lockfile *lockfile_create(struct inode *inode, char *path);
 
-/* Whether names in the directory are of that style. */
-bool lockfile_directory(const struct inode *directory);
+/* Frees the lock file, which leaves its ring. NULL is fine. */
+void lockfile_free(struct lockfile *lockfile);
 
-/* The directory above all that are names themselves, for `path` in the store. */
-const struct inode *lockfile_top(const struct inode *directory);
+/* The lock is that of the queue with that path; NULL: that of the lock file's own name. Returns 0
+ * or -ENOMEM. */
+int lockfile_set_queue(struct lockfile *lockfile, const char *queue);
 
-/* The path in the store of a name in the directory. To be freed; NULL: out of memory. */
-char *lockfile_path_below(const struct inode *directory, const char *name);
+/* Whether the lock is another one than that of the lock file's own name. */
+bool lockfile_has_other_queue(const struct lockfile *lockfile);
 
-/* Makes the new inode, of a name in the directory, one of that kind, alone in its ring and not of
- * this host yet. Returns 0 or -ENOMEM. */
-int lockfile_create(struct inode *inode, const struct inode *directory);
+/* The lock file has the content of the other one, too. Both inodes are to be marked. */
+void lockfile_join(struct lockfile *lockfile, struct lockfile *other);
 
-/* For the end of an inode. */
-void lockfile_free(struct inode *inode);
-
-/* Its lock is that of the queue with that path; NULL: that of its own name. Returns 0 or -ENOMEM.
- */
-int lockfile_set_queue(struct inode *inode, const char *queue);
-
-/* Whether that is another one than that of its own name. */
-bool lockfile_has_other_queue(const struct inode *inode);
-
-/* The inode has the content of the other one, too. Both are to be marked. */
-void lockfile_join(struct inode *inode, struct inode *other);
-
-/* What is with one inode of the ring: lockfile->late. */
-struct late *lockfile_late(const struct inode *inode);
+/* What is with one lock file of the ring: its member `late`. */
+struct late *lockfile_late(const struct lockfile *lockfile);
 
 /* The number of names in the ring. */
-nlink_t lockfile_links(const struct inode *inode);
+nlink_t lockfile_links(const struct lockfile *lockfile);
 
-/* The same of a name of this host, with those that link(2) is about to make. */
-nlink_t lockfile_links_soon(const struct inode *inode);
+/* The number of names in the ring of a lock file of this host, with those that link(2) is about to
+ * make. */
+nlink_t lockfile_links_soon(const struct lockfile *lockfile);
 
-/* How many bytes the inode's text may have, whatever `text_limit` is: with it all names of the
+/* How many bytes the text may have, whatever `text_limit` is: with that many, all names of the
  * content can be replaced in one transaction. */
-off_t lockfile_text_limit(const struct inode *inode);
+off_t lockfile_text_limit(const struct lockfile *lockfile);
 
-/* A new id, for a name that is to be made. Returns false if there is no randomness. */
-bool lockfile_renew_id(struct inode *inode);
+/* Makes a new id, for a name that is to be made. Returns false if there is no randomness. */
+bool lockfile_renew_id(struct lockfile *lockfile);
 
 /* The number of a content whose only name, or first one, has that id. */
 uint64_t lockfile_number(const char *id);
 
-/* As keys of the inode's line, for another process. */
-void lockfile_save(const struct inode *inode, FILE *out);
+/* Writes the lock file as keys of the inode's line, for another process. */
+void lockfile_save(const struct lockfile *lockfile, FILE *out);
 
-/* Likewise. Returns 0 or -errno. */
-int lockfile_restore(struct inode *inode, struct state_reader *in);
-
-/* All inodes are restored: those of one content are in a ring again. */
-void lockfile_restored_all(struct inodes *inodes);
+/* Makes the lock file that the inode's line describes; *ret is set also after an error, if there is
+ * memory for it. Returns 0 or -errno. */
+int lockfile_restore(struct inode *inode, struct state_reader *in, struct lockfile **ret);
 
 #endif

@@ -13,6 +13,9 @@
 #include "base/escape.h"
 #include "claim/file_path.h"
 #include "files/filesystem.h"
+#include "files/inode.h"
+#include "files/shard.h"
+#include "files/text.h"
 
 /* UINT32_MAX is nobody's, and means no change: chown(2). */
 #define ACCOUNT_MAX (UINT32_MAX - 1)
@@ -33,7 +36,7 @@ static void format_text(FILE *out, const struct text *text)
 		cobs_write(out, text->bytes, text->count);
 }
 
-char *lockfile_format(const struct inode *inode, nlink_t links)
+char *lockfile_text_format(const struct inode *inode, nlink_t links)
 {
 	const struct lockfile *lockfile = inode->lockfile;
 	char *text = NULL;
@@ -46,7 +49,7 @@ char *lockfile_format(const struct inode *inode, nlink_t links)
 	state_begin(out, "file");
 	if (lockfile->number != lockfile_number(lockfile->id))
 		state_unsigned(out, "inode", lockfile->number);
-	if (lockfile_has_other_queue(inode))
+	if (lockfile_has_other_queue(inode->lockfile))
 		state_text(out, "lock", lockfile->queue);
 	state_unsigned(out, "mode", inode->mode);
 	state_unsigned(out, "uid", inode->uid);
@@ -58,8 +61,8 @@ char *lockfile_format(const struct inode *inode, nlink_t links)
 	if (clock_ns_of(inode->atime) != clock_ns_of(inode->mtime))
 		state_time(out, "atime", inode->atime);
 	state_text(out, "host", inode->shard->filesystem->host);
-	state_number(out, "pid", lockfile->maker);
-	state_text(out, "command", lockfile->command);
+	state_number(out, "pid", lockfile->maker.pid);
+	state_text(out, "command", lockfile->maker.command);
 	format_text(out, &inode->text);
 	bool failed = ferror(out) != 0;
 	if (fclose(out) != 0 || failed) {
@@ -79,17 +82,15 @@ static bool parse_queue(struct state_reader *in, struct lockfile_facts *facts)
 	return facts->queue != NULL;
 }
 
-/* The text as it is in the line, whose bytes are the reader's. Returns false when out of memory. */
-static bool parse_text(struct state_reader *in, struct lockfile_facts *facts)
+/* The text becomes a copy of these bytes. Returns false when out of memory. */
+static bool copy_text(struct lockfile_facts *facts, const void *text, size_t bytes)
 {
-	size_t bytes;
-	const void *text = state_get_bytes(in, "text", &bytes);
-
 	facts->text_bytes = bytes < LOCKFILE_TEXT_BYTES_MAX ? bytes : LOCKFILE_TEXT_BYTES_MAX;
 	facts->text = malloc(facts->text_bytes + 1);
 	if (facts->text == NULL)
 		return false;
-	memcpy(facts->text, text, facts->text_bytes);
+	if (bytes > 0)
+		memcpy(facts->text, text, facts->text_bytes);
 	facts->text[facts->text_bytes] = '\0';
 	return true;
 }
@@ -144,7 +145,9 @@ static bool parse_lines(const struct store_claim *claim, struct state_reader *in
 	facts->maker = (pid_t)state_get_number(in, "pid", 0, INT32_MAX);
 	snprintf(facts->who, sizeof(facts->who), "host %s, process %d (%s)", host,
 		 (int)facts->maker, command);
-	if (state_has(in, "text") && !parse_text(in, facts))
+	size_t bytes = 0;
+	const void *text = state_has(in, "text") ? state_get_bytes(in, "text", &bytes) : NULL;
+	if (text != NULL && !copy_text(facts, text, bytes))
 		return false;
 	if (state_has(in, "bytes") && (facts->text != NULL || !parse_text_behind(claim, in, facts)))
 		return false;
@@ -155,7 +158,7 @@ static bool parse_lines(const struct store_claim *claim, struct state_reader *in
 /* What another client has put there. */
 static int take_as_text(const struct store_claim *claim, struct lockfile_facts *facts)
 {
-	lockfile_facts_finish(facts);
+	lockfile_text_finish(facts);
 	*facts = (struct lockfile_facts){
 		.mode = S_IFREG | 0644,
 		.links = 1,
@@ -165,28 +168,22 @@ static int take_as_text(const struct store_claim *claim, struct lockfile_facts *
 		.version = facts->version,
 		.who = "another client of the store",
 	};
-	facts->text_bytes = claim->data_bytes < LOCKFILE_TEXT_BYTES_MAX ? claim->data_bytes
-									: LOCKFILE_TEXT_BYTES_MAX;
-	facts->text = malloc(facts->text_bytes + 1);
-	if (facts->text == NULL)
+	if (!copy_text(facts, claim->data, claim->data_bytes))
 		return -ENOMEM;
-	if (facts->text_bytes > 0)
-		memcpy(facts->text, claim->data, facts->text_bytes);
-	facts->text[facts->text_bytes] = '\0';
 	/* Differs between two that follow each other under one name. */
 	snprintf(facts->id, sizeof(facts->id), "%016llx%016llx", (unsigned long long)claim->session,
 		 (unsigned long long)claim->since_ms);
 	return 0;
 }
 
-void lockfile_facts_finish(struct lockfile_facts *facts)
+void lockfile_text_finish(struct lockfile_facts *facts)
 {
 	free(facts->text);
 	free(facts->queue);
 	facts->text = facts->queue = NULL;
 }
 
-int lockfile_parse(const struct store_claim *claim, struct lockfile_facts *facts)
+int lockfile_text_parse(const struct store_claim *claim, struct lockfile_facts *facts)
 {
 	struct state_reader in;
 	FILE *file = claim->data_bytes > 0 ? fmemopen((void *)claim->data, claim->data_bytes, "r")
@@ -213,19 +210,19 @@ int lockfile_parse(const struct store_claim *claim, struct lockfile_facts *facts
 	return parsed ? 0 : take_as_text(claim, facts);
 }
 
-bool lockfile_is_same(const struct inode *inode, const struct lockfile_facts *facts)
+bool lockfile_text_is_same(const struct inode *inode, const struct lockfile_facts *facts)
 {
 	return strcmp(inode->lockfile->id, facts->id) == 0;
 }
 
-int lockfile_update(struct inode *inode, const struct lockfile_facts *facts)
+int lockfile_text_update(struct inode *inode, const struct lockfile_facts *facts)
 {
 	struct lockfile *lockfile = inode->lockfile;
-	int error = text_set(inode, facts->text, facts->text_bytes, inode->maker);
+	int error = text_set(&inode->text, facts->text, facts->text_bytes, inode->maker);
 
 	/* Open files of a name have locked by its queue. */
-	if (error == 0 && !lockfile_is_same(inode, facts))
-		error = lockfile_set_queue(inode, facts->queue);
+	if (error == 0 && !lockfile_text_is_same(inode, facts))
+		error = lockfile_set_queue(inode->lockfile, facts->queue);
 	if (error != 0)
 		return error;
 	memcpy(lockfile->id, facts->id, sizeof(lockfile->id));

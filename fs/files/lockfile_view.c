@@ -37,7 +37,10 @@ static bool keeps_files(const struct config *config, const char *path, size_t by
 	return keeps;
 }
 
-size_t lockfile_top_bytes(const struct config *config, const char *path)
+/* The length of the path of the directory of `style = file` which the path is in, or is itself;
+ * SIZE_MAX: the path is in none. As the configuration says, whether or not this host has the
+ * directory. */
+static size_t top_bytes_of(const void *config, const char *path)
 {
 	size_t top_bytes = SIZE_MAX, bytes = 0;
 
@@ -67,15 +70,15 @@ static bool is_lockfile(const char *path, size_t top_bytes)
 	return top_bytes != SIZE_MAX && path[top_bytes] != '\0';
 }
 
-char *lockfile_queue_path(const struct config *config, const char *path)
+char *lockfile_view_queue_path(const struct config *config, const char *path)
 {
-	size_t bytes = lockfile_top_bytes(config, path);
+	size_t bytes = top_bytes_of(config, path);
 	return is_lockfile(path, bytes) ? store_path(path, bytes, "/") : strdup(path);
 }
 
-char *lockfile_file_path(const struct config *config, const char *path)
+char *lockfile_view_file_path(const struct config *config, const char *path)
 {
-	size_t bytes = lockfile_top_bytes(config, path);
+	size_t bytes = top_bytes_of(config, path);
 
 	errno = ENOENT;
 	return is_lockfile(path, bytes) ? store_path(path, bytes, "") : NULL;
@@ -91,11 +94,6 @@ bool lockfile_view_parse(const char *claim, char id[LOCKFILE_ID_BYTES])
 	return true;
 }
 
-static size_t top_bytes(const void *context, const char *path)
-{
-	return lockfile_top_bytes(context, path);
-}
-
 /* Returns false when out of memory. */
 static bool copy(const char *text, char **ret)
 {
@@ -106,7 +104,7 @@ static bool copy(const char *text, char **ret)
 static int read_facts(const struct store_claim *claim, struct view_facts *ret)
 {
 	struct lockfile_facts facts;
-	int error = lockfile_parse(claim, &facts);
+	int error = lockfile_text_parse(claim, &facts);
 	bool done = error == 0;
 
 	*ret = (struct view_facts){.kind = "file", .uid = -1};
@@ -127,8 +125,8 @@ static int read_facts(const struct store_claim *claim, struct view_facts *ret)
 	}
 	ret->queue = facts.queue;
 	facts.queue = NULL;
-	lockfile_facts_finish(&facts);
+	lockfile_text_finish(&facts);
 	return done ? 0 : -ENOMEM;
 }
 
-const struct view_files lockfile_view_files = {.top_bytes = top_bytes, .read = read_facts};
+const struct view_files lockfile_view_files = {.top_bytes = top_bytes_of, .read = read_facts};

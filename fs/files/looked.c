@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "files/filesystem.h"
+#include "files/inode.h"
 
 struct looked {
 	UT_hash_handle hh;
@@ -23,7 +24,7 @@ static struct looked *find(const struct filesystem *filesystem, pid_t thread)
 {
 	struct looked *looked;
 
-	HASH_FIND_INT(filesystem->looked.list, &thread, looked);
+	HASH_FIND_INT(filesystem->inodes->looked, &thread, looked);
 	return looked;
 }
 
@@ -38,7 +39,7 @@ static void let_go(struct filesystem *filesystem, struct looked *looked)
 
 static void forget(struct filesystem *filesystem, struct looked *looked)
 {
-	HASH_DEL(filesystem->looked.list, looked);
+	HASH_DEL(filesystem->inodes->looked, looked);
 	let_go(filesystem, looked);
 	free(looked);
 }
@@ -49,20 +50,20 @@ static struct looked *enter(struct filesystem *filesystem, pid_t thread)
 	struct looked *looked = thread > 0 ? find(filesystem, thread) : NULL;
 
 	if (looked != NULL)
-		HASH_DEL(filesystem->looked.list, looked);
+		HASH_DEL(filesystem->inodes->looked, looked);
 	else if (thread > 0)
 		looked = calloc(1, sizeof(*looked));
 	if (looked == NULL)
 		return NULL;
 	looked->thread = thread;
-	HASH_ADD_INT(filesystem->looked.list, thread, looked);
+	HASH_ADD_INT(filesystem->inodes->looked, thread, looked);
 	if (looked->hh.tbl == NULL) {
 		let_go(filesystem, looked);
 		free(looked);
 		return NULL;
 	}
-	if (HASH_COUNT(filesystem->looked.list) > LOOKED_MAX)
-		forget(filesystem, filesystem->looked.list);
+	if (HASH_COUNT(filesystem->inodes->looked) > LOOKED_MAX)
+		forget(filesystem, filesystem->inodes->looked);
 	return looked;
 }
 
@@ -176,6 +177,6 @@ void looked_refuse(fuse_req_t req)
 
 void looked_finish(struct filesystem *filesystem)
 {
-	while (filesystem->looked.list != NULL)
-		forget(filesystem, filesystem->looked.list);
+	while (filesystem->inodes->looked != NULL)
+		forget(filesystem, filesystem->inodes->looked);
 }

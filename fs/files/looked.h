@@ -31,14 +31,9 @@
 struct filesystem;
 struct fuse_in_header;
 struct inode;
-struct looked;
 
 /* Calls of so many threads are known at a time. */
 #define LOOKED_MAX 256
-
-struct looked_threads {
-	struct looked *list; /* by thread; the one that has looked something up last is the last */
-};
 
 /* Before each request: forgets what the thread has looked up for an earlier call. */
 void looked_pass(struct filesystem *filesystem, const struct fuse_in_header *request);
@@ -50,10 +45,10 @@ bool looked_note(struct filesystem *filesystem, pid_t thread, struct inode *inod
 /* Whether the thread was told ESTALE in this call: the store is to be asked. */
 bool looked_again(const struct filesystem *filesystem, pid_t thread);
 
-/* Whether the thread's request is about what it was told from memory. */
+/* Whether the thread's request is about an inode that the thread was told of from memory. */
 bool looked_is_unsure(const struct filesystem *filesystem, pid_t thread, const struct inode *inode);
 
-/* The store has it. */
+/* The store has the name by which the thread has found the inode. */
 void looked_settle(struct filesystem *filesystem, pid_t thread, const struct inode *inode);
 
 /* The thread's request is answered ESTALE. */
@@ -63,7 +58,7 @@ void looked_note_stale(struct filesystem *filesystem, pid_t thread);
  * noted, or -ENOENT if the thread was told ESTALE in this call. */
 int looked_stale(struct filesystem *filesystem, pid_t thread);
 
-/* Answers the request with that. */
+/* Answers the request with what looked_stale() returns. */
 void looked_refuse(fuse_req_t req);
 
 /* Forgets all. */

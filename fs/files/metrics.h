@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the file system counts, and all metrics of the daemon as text for Prometheus. Counting takes
- * constant time. Loop thread only; nothing blocks.
+ * What the file system counts, for handles/metrics_text.h. Counting takes constant time. Loop
+ * thread only; nothing blocks.
  */
 #ifndef DLOCKFS_FILES_METRICS_H
 #define DLOCKFS_FILES_METRICS_H
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/histogram.h"
 #include "engine/engine.h"
-
-struct filesystem;
 
 #define METRICS_KINDS	 (LOCK_KIND_RECORD + 1)
 #define METRICS_REQUESTS 64 /* more operation codes than FUSE has */
@@ -38,7 +35,7 @@ struct shard_metrics {
 	uint64_t fenced_handles;
 };
 
-/* Of the mount. */
+/* Of the whole mount. */
 struct metrics {
 	uint64_t requests[METRICS_REQUESTS]; /* by operation code; [0]: all others */
 	uint64_t clock_jumps;		     /* clock_jump.h */
@@ -54,10 +51,5 @@ void metrics_count_acquisition(struct shard_metrics *metrics, enum lock_kind kin
 
 /* The kernel has sent a request, of so many bytes. */
 void metrics_count_request(struct metrics *metrics, const void *request, size_t bytes);
-
-/* Writes all metrics in Prometheus's text format, version 0.0.4. A metric of stores has a sample
- * for each store, with the label store; the sample of [store] has no label, which to Prometheus is
- * store="". */
-void metrics_write(const struct filesystem *filesystem, FILE *file);
 
 #endif

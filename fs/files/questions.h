@@ -30,15 +30,15 @@ struct asker {
 
 /* All zero: there is none. */
 struct questions {
-	struct asker *by_uid; /* whose questions wait, */
-	struct asker *first;  /* and the same in the order of their turns */
+	struct asker *by_uid; /* users whose questions wait */
+	struct asker *first;  /* these users in the order of their turns */
 	size_t under_way;
 };
 
-/* A member of the struct that it is about. All zero: it has not joined. */
+/* A member of the struct that the question is about. All zero: has not joined. */
 struct question {
 	struct question *prev, *next; /* in user->waiting */
-	struct asker *user;	      /* NULL: it does not wait */
+	struct asker *user;	      /* NULL: does not wait */
 	bool under_way;
 };
 
@@ -49,7 +49,7 @@ int questions_join(struct questions *questions, struct question *question, uid_t
  * are enough under way. */
 struct question *questions_next(struct questions *questions);
 
-/* The question is answered, or taken back; it may be in any state. */
+/* The question, in any state, is answered or taken back. */
 void questions_leave(struct questions *questions, struct question *question);
 
 #endif

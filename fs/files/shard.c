@@ -13,7 +13,6 @@
 #include "base/escape.h"
 #include "claim/file_path.h"
 #include "files/filesystem.h"
-#include "files/lockfile_view.h"
 #include "files/stores.h"
 #include "kernel/lease_board.h"
 
@@ -109,8 +108,8 @@ static int open_shard(struct shard *shard, const struct config *config,
 		return error;
 	engine_set_store(shard->engine, shard->store);
 	bool has_files = (shard->abilities & STORE_HAS_FILES) != 0;
-	shard->viewer = viewer_create(shard->store, shard->engine,
-				      has_files ? &lockfile_view_files : NULL, config);
+	shard->viewer = viewer_create(shard->store, shard->engine, has_files ? events->files : NULL,
+				      config);
 	return shard->viewer != NULL ? 0 : -ENOMEM;
 }
 
@@ -141,6 +140,11 @@ int shards_open(const struct config *config, const struct shard_events *events,
 	else
 		shards_close(&shards);
 	return error;
+}
+
+struct shard *shard_of(const struct filesystem *filesystem, const char *path)
+{
+	return &filesystem->shards->list[config_store_of(filesystem->config, path)];
 }
 
 static void *close_store(void *context)
@@ -202,7 +206,7 @@ static int64_t fencing_ms(int64_t timeout_ms)
 
 size_t shard_number(const struct shard *shard)
 {
-	return (size_t)(shard - shard->filesystem->shards.list);
+	return (size_t)(shard - shard->filesystem->shards->list);
 }
 
 void shard_tell_guard(const struct shard *shard)
@@ -243,7 +247,7 @@ static void on_orphans(void *context, const char *path)
 		return; /* the next search does it */
 	struct lock_policy policy = config_policy(config, plain);
 
-	if (config_store_of(config, plain) == (size_t)(shard - filesystem->shards.list))
+	if (config_store_of(config, plain) == (size_t)(shard - filesystem->shards->list))
 		(void)engine_clear(shard->engine, path, &policy); /* else the next search does it */
 	free(plain);
 }

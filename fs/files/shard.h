@@ -30,12 +30,12 @@ struct shard_former {
 };
 
 struct shard {
-	struct state_item store_item, item; /* the lines `store` and `shard` */
-	int64_t marked_session;		    /* as of the last mark of `store_item`, */
-	int64_t marked_seen, marked_ms;	    /* and when that was */
-	struct filesystem *filesystem;	    /* set by serving_init() */
-	const char *prefix;		    /* as in the configuration; "" for [store] */
-	char *label;			    /* in metrics: store="prefix"; "" for [store] */
+	struct state_item store_item, item;  /* the lines `store` and `shard` */
+	int64_t marked_session, marked_seen; /* as of the last mark of `store_item` */
+	int64_t marked_ms;		     /* when that mark was */
+	struct filesystem *filesystem;	     /* set by serving_init() */
+	const char *prefix;		     /* as in the configuration; "" for [store] */
+	char *label;			     /* in metrics: store="prefix"; "" for [store] */
 	struct engine *engine;
 	struct lockfiles *lockfiles; /* the engine's */
 	struct store *store;
@@ -49,12 +49,12 @@ struct shard {
 	int64_t sweep_ms; /* when the next search begins: clock_now_ms(); INT64_MAX: never; 0: to be
 			     set when the store is connected */
 	bool silent;	  /* a request in .dlockfs has waited for the store in vain, and no view was
-			     answered since, not even one that had been given up; */
-	uint64_t silent_at; /* viewer_progress() at that time */
+			     answered since, not even one that had been given up */
+	uint64_t silent_at; /* viewer_progress() when `silent` was set */
 	bool ending;	    /* the daemon ends: the guard watches until the mount has ended */
 	const struct store_told *told; /* that the session may be ended; NULL: it may not */
-	pthread_t closer;	       /* the thread that ends the session, */
-	bool has_closer;	       /* if it is not the loop's */
+	pthread_t closer;	       /* the thread that ends the session */
+	bool has_closer;	       /* else the loop's thread does */
 };
 
 struct shards {
@@ -73,7 +73,11 @@ struct shards {
 struct shard_events {
 	const struct engine_events *engine;
 	const struct lockfile_events *lockfiles;
+	const struct view_files *files; /* shows lock files */
 };
+
+/* The shard that has the lock at `path`. */
+struct shard *shard_of(const struct filesystem *filesystem, const char *path);
 
 /* Opens a shard for each store of the configuration; `former` has as many, or is NULL. The
  * configuration stays the caller's, as do the events. To be called after the process went to the
@@ -105,10 +109,10 @@ void shards_conclude(struct shards *shards);
 /* The configuration has been read anew. */
 void shards_reload(struct shards *shards, const struct config *config);
 
-/* engine_doubt() of all. Returns whether there is a session to prove. */
+/* Calls engine_doubt() of all engines. Returns whether there is a session to prove. */
 bool shards_doubt(struct shards *shards, int64_t now_ms);
 
-/* Its number among the stores, as the guard knows it. */
+/* The shard's number among the stores, by which the guard knows the shard. */
 size_t shard_number(const struct shard *shard);
 
 /* Tells the guard (kernel/lease_board.h) when the shard's lease ends, if anything is held. To be

@@ -8,29 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "files/filesystem.h"
-#include "files/inode.h"
-#include "files/lockfile.h"
 #include "files/user.h"
 #include "journal/journal.h"
 
 /* A block of a text, but not its first one, for the journal. */
 struct text_block {
 	struct state_item item; /* first */
-	const struct inode *inode;
+	const struct text *text;
 	size_t at; /* where it begins */
 	struct text_block *before;
 };
 
-off_t text_limit(const struct inode *inode)
+void text_init(struct text *text, struct filesystem *filesystem, uint64_t node)
 {
-	const struct lock_policy policy =
-		config_policy(inode->shard->filesystem->config, inode->path);
-	int64_t limit = config_text_limit(&policy);
-
-	if (inode->lockfile != NULL && limit > lockfile_text_limit(inode))
-		limit = lockfile_text_limit(inode);
-	return limit;
+	*text = (struct text){.filesystem = filesystem, .node = node};
 }
 
 blkcnt_t text_blocks(const struct text *text)
@@ -42,11 +35,11 @@ blkcnt_t text_blocks(const struct text *text)
 
 static void save_block(const struct text_block *block, FILE *out)
 {
-	const struct text *text = &block->inode->text;
+	const struct text *text = block->text;
 	size_t left = text->count - block->at;
 
 	state_begin(out, "text");
-	state_unsigned(out, "node", block->inode->node);
+	state_unsigned(out, "node", text->node);
 	state_unsigned(out, "at", block->at);
 	state_bytes(out, "text", text->bytes + block->at,
 		    left < TEXT_BLOCK_BYTES ? left : TEXT_BLOCK_BYTES);
@@ -56,7 +49,7 @@ static void save_block(const struct text_block *block, FILE *out)
 static struct state_place place(const struct state_item *item)
 {
 	const struct text_block *block = (const struct text_block *)item;
-	return (struct state_place){{STATE_PLACE_INODE, block->inode->node, block->at}};
+	return (struct state_place){{STATE_PLACE_INODE, block->text->node, block->at}};
 }
 
 static void save(const struct state_item *item, FILE *out)
@@ -64,47 +57,40 @@ static void save(const struct state_item *item, FILE *out)
 	save_block((const struct text_block *)item, out);
 }
 
-static struct state_journal *journal_of(const struct inode *inode)
-{
-	return inode->shard->filesystem->journal;
-}
-
 /* Marks the blocks that have bytes from `start` on, before `end`. */
-static void mark(struct inode *inode, size_t start, size_t end)
+static void mark(struct text *text, size_t start, size_t end)
 {
 	static const struct state_kind kind = {place, save};
 
-	for (struct text_block *block = inode->text.last; block != NULL; block = block->before) {
+	for (struct text_block *block = text->last; block != NULL; block = block->before) {
 		if (block->at < end && block->at + TEXT_BLOCK_BYTES > start)
-			state_journal_mark(journal_of(inode), &block->item, &kind);
+			state_journal_mark(text->filesystem->journal, &block->item, &kind);
 	}
 }
 
 /* Makes the blocks that a text of `count` bytes has. Returns false when out of memory. */
-static bool add_blocks(struct inode *inode, size_t count)
+static bool add_blocks(struct text *text, size_t count)
 {
-	struct text *text = &inode->text;
 	size_t at = text->last != NULL ? text->last->at : 0;
 
 	while ((at += TEXT_BLOCK_BYTES) < count) {
 		struct text_block *block = calloc(1, sizeof(*block));
 		if (block == NULL)
 			return false;
-		*block = (struct text_block){.inode = inode, .at = at, .before = text->last};
+		*block = (struct text_block){.text = text, .at = at, .before = text->last};
 		text->last = block;
 	}
 	return true;
 }
 
 /* Frees the blocks that a text of `count` bytes does not have. */
-static void drop_blocks(struct inode *inode, size_t count)
+static void drop_blocks(struct text *text, size_t count)
 {
-	struct text *text = &inode->text;
 
 	while (text->last != NULL && text->last->at >= count) {
 		struct text_block *last = text->last;
 		text->last = last->before;
-		state_journal_remove(journal_of(inode), &last->item);
+		state_journal_remove(text->filesystem->journal, &last->item);
 		free(last);
 	}
 }
@@ -113,10 +99,9 @@ static void drop_blocks(struct inode *inode, size_t count)
 
 /* Puts the text, which is going to be as long as that, on the account of the user. Returns false
  * when out of memory. */
-static bool charge(struct inode *inode, size_t count, uid_t uid)
+static bool charge(struct text *text, size_t count, uid_t uid)
 {
-	struct users *users = &inode->shard->filesystem->users;
-	struct text *text = &inode->text;
+	struct users *users = text->filesystem->users;
 	size_t shares = user_shares_of_text(count);
 	struct user *user = shares > 0 ? user_add(users, uid, USER_NAMES, shares) : NULL;
 
@@ -141,52 +126,43 @@ static bool resize_bytes(struct text *text, size_t count)
 }
 
 /* The same with all that depends on it. Returns 0 or -ENOMEM. */
-static int resize(struct inode *inode, size_t count, uid_t uid)
+static int resize(struct text *text, size_t count, uid_t uid)
 {
-	struct text *text = &inode->text;
 	size_t former = text->count;
 
 	if (count == 0) {
-		text_free(inode);
+		text_free(text);
 		return 0;
 	}
-	if (!add_blocks(inode, count) || !resize_bytes(text, count) || !charge(inode, count, uid)) {
-		drop_blocks(inode, former);
+	if (!add_blocks(text, count) || !resize_bytes(text, count) || !charge(text, count, uid)) {
+		drop_blocks(text, former);
 		return -ENOMEM;
 	}
-	drop_blocks(inode, count);
+	drop_blocks(text, count);
 	text->count = count;
 	/* A block that is now cut, or has become longer, has changed. */
-	mark(inode, former < count ? former : count - 1, count);
+	mark(text, former < count ? former : count - 1, count);
 	return 0;
 }
 
-void text_free(struct inode *inode)
+void text_free(struct text *text)
 {
-	struct text *text = &inode->text;
 
-	charge(inode, 0, 0);
-	drop_blocks(inode, 0);
+	charge(text, 0, 0);
+	drop_blocks(text, 0);
 	free(text->bytes);
 	text->bytes = NULL;
 	text->count = 0;
 }
 
-/* Whether the limit of the lock allows that length. */
-static bool is_too_long(const struct inode *inode, off_t size)
-{
-	return size < 0 || (size > (off_t)inode->text.count && size > text_limit(inode));
-}
-
 /* Whether the text may take that much of the account, and for which user: 0 or -EDQUOT. */
-static int check(const struct inode *inode, size_t count, uid_t *uid)
+static int check(const struct text *text, size_t count, uid_t *uid)
 {
-	const struct text *text = &inode->text;
 	size_t shares = user_shares_of_text(count);
 	size_t former = user_shares_of_text(text->count);
 
 	if (shares > former)
-		return user_check(inode->shard->filesystem, *uid, USER_NAMES,
+		return user_check(text->filesystem, *uid, USER_NAMES,
 				  text->writer != NULL && text->writer->uid == *uid
 					  ? shares - former
 					  : shares);
@@ -195,13 +171,16 @@ static int check(const struct inode *inode, size_t count, uid_t *uid)
 	return 0;
 }
 
-int text_resize(struct inode *inode, off_t size, uid_t uid)
+int text_resize(struct text *text, off_t size, off_t limit, uid_t uid)
 {
-	int error = is_too_long(inode, size) ? -EFBIG : check(inode, (size_t)size, &uid);
-	return error != 0 ? error : resize(inode, (size_t)size, uid);
+	bool is_too_long = size < 0 || (size > (off_t)text->count && size > limit);
+	int error = is_too_long ? -EFBIG : check(text, (size_t)size, &uid);
+
+	return error != 0 ? error : resize(text, (size_t)size, uid);
 }
 
-int text_write(struct inode *inode, const char *data, size_t bytes, off_t offset, uid_t uid)
+int text_write(struct text *text, const char *data, size_t bytes, off_t offset, off_t limit,
+	       uid_t uid)
 {
 	off_t end;
 
@@ -209,37 +188,39 @@ int text_write(struct inode *inode, const char *data, size_t bytes, off_t offset
 		return -EFBIG;
 	if (bytes == 0)
 		return 0;
-	int error = end > (off_t)inode->text.count ? text_resize(inode, end, uid) : 0;
+	int error = end > (off_t)text->count ? text_resize(text, end, limit, uid) : 0;
 	if (error != 0)
 		return error;
-	memcpy(inode->text.bytes + offset, data, bytes);
-	mark(inode, (size_t)offset, (size_t)end);
+	memcpy(text->bytes + offset, data, bytes);
+	mark(text, (size_t)offset, (size_t)end);
 	return 0;
 }
 
-int text_set(struct inode *inode, const char *data, size_t bytes, uid_t uid)
+int text_set(struct text *text, const char *data, size_t bytes, uid_t uid)
 {
-	if (bytes == inode->text.count &&
-	    (bytes == 0 || memcmp(inode->text.bytes, data, bytes) == 0))
+	if (bytes == text->count && (bytes == 0 || memcmp(text->bytes, data, bytes) == 0))
 		return 0;
-	int error = check(inode, bytes, &uid);
+	int error = check(text, bytes, &uid);
 
 	if (error == 0)
-		error = resize(inode, bytes, uid);
+		error = resize(text, bytes, uid);
 	if (error == 0 && bytes > 0)
-		memcpy(inode->text.bytes, data, bytes);
+		memcpy(text->bytes, data, bytes);
 	if (error == 0)
-		mark(inode, 0, bytes);
+		mark(text, 0, bytes);
 	return error;
 }
 
-void text_move(struct inode *from, struct inode *to)
+void text_move(struct text *from, struct text *to)
 {
-	to->text = from->text;
-	from->text = (struct text){0};
-	for (struct text_block *block = to->text.last; block != NULL; block = block->before)
-		block->inode = to;
-	mark(to, 0, to->text.count);
+	to->bytes = from->bytes;
+	to->count = from->count;
+	to->writer = from->writer;
+	to->last = from->last;
+	text_init(from, from->filesystem, from->node);
+	for (struct text_block *block = to->last; block != NULL; block = block->before)
+		block->text = to;
+	mark(to, 0, to->count);
 }
 
 /* What another process goes on with */
@@ -268,35 +249,35 @@ void text_save_blocks(const struct text *text, FILE *out)
 }
 
 /* Appends a block. */
-static void restore_block(struct inode *inode, uid_t writer, struct state_reader *in)
+static void restore_block(struct text *text, uid_t writer, struct state_reader *in)
 {
-	size_t bytes, former = inode->text.count;
-	const void *text = state_get_bytes(in, "text", &bytes);
+	size_t bytes, former = text->count;
+	const void *block = state_get_bytes(in, "text", &bytes);
 
-	if (bytes > TEXT_BLOCK_BYTES || S_ISDIR(inode->mode))
+	if (bytes > TEXT_BLOCK_BYTES)
 		state_refuse(in, "text", "what fits into a file");
-	else if (bytes > 0 && resize(inode, former + bytes, writer) != 0)
+	else if (bytes > 0 && resize(text, former + bytes, writer) != 0)
 		state_starve(in);
 	else if (bytes > 0)
-		memcpy(inode->text.bytes + former, text, bytes);
+		memcpy(text->bytes + former, block, bytes);
 }
 
-void text_restore(struct inode *inode, struct state_reader *in)
+void text_restore(struct text *text, uid_t maker, struct state_reader *in)
 {
-	uid_t writer = inode->maker; /* of a text that takes no share */
+	uid_t writer = maker; /* of a text that takes no share */
 
 	if (state_has(in, "writer"))
 		writer = (uid_t)state_get_unsigned(in, "writer", UINT32_MAX);
-	restore_block(inode, writer, in);
+	restore_block(text, writer, in);
 }
 
-int text_restore_block(struct inode *inode, struct state_reader *in)
+int text_restore_block(struct text *text, struct state_reader *in)
 {
 	size_t at = (size_t)state_get_unsigned(in, "at", CONFIG_TEXT_LIMIT_MAX - 1);
 
-	if (at == 0 || at % TEXT_BLOCK_BYTES != 0 || at != inode->text.count)
+	if (at == 0 || at % TEXT_BLOCK_BYTES != 0 || at != text->count)
 		state_refuse(in, "at", "where the block before it ends");
 	else
-		restore_block(inode, inode->text.writer->uid, in);
+		restore_block(text, text->writer->uid, in);
 	return state_failed(in) ? -EINVAL : 0;
 }

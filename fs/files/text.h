@@ -16,56 +16,59 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "config/config.h"
 #include "journal/text.h"
 
 #define TEXT_BLOCK_BYTES 4096
 
-struct inode;
+struct filesystem;
 struct text_block;
 struct user;
 
 struct text {
 	char *bytes; /* `count` of them; NULL while it is empty */
 	size_t count;
-	struct user *writer;	 /* on whose account it is; NULL: it takes no share */
+	struct user *writer;	 /* on whose account the text is; NULL: it takes no share */
 	struct text_block *last; /* of the blocks but the first one; NULL: there are no others */
+	struct filesystem *filesystem;
+	uint64_t node; /* of the inode, for the places of the blocks in the journal */
 };
 
-/* How long the text may become, in bytes: `text_limit` of the lock. */
-off_t text_limit(const struct inode *inode);
+/* An empty text, of the inode of that number. */
+void text_init(struct text *text, struct filesystem *filesystem, uint64_t node);
 
 /* How many blocks the text takes. */
 blkcnt_t text_blocks(const struct text *text);
 
-/* Cuts the text; or extends it with zeros, on the account of `uid`. Returns 0; -EFBIG beyond the
- * limit, -EDQUOT, or -ENOMEM. */
-int text_resize(struct inode *inode, off_t size, uid_t uid);
+/* Cuts the text; or extends it with zeros, up to `limit` bytes, on the account of `uid`. Returns 0;
+ * -EFBIG beyond the limit, -EDQUOT, or -ENOMEM. */
+int text_resize(struct text *text, off_t size, off_t limit, uid_t uid);
 
-/* Writes into the text, and extends it as far as that takes. Returns the same. */
-int text_write(struct inode *inode, const char *data, size_t bytes, off_t offset, uid_t uid);
+/* Writes into the text, and extends it as far as that takes. Returns what text_resize() does. */
+int text_write(struct text *text, const char *data, size_t bytes, off_t offset, off_t limit,
+	       uid_t uid);
 
-/* Replaces the text, on the account of `uid`; `text_limit` does not count, as servers may have
- * more. Returns 0; or -EDQUOT or -ENOMEM, and the text is what it was. */
-int text_set(struct inode *inode, const char *data, size_t bytes, uid_t uid);
+/* Replaces the text, on the account of `uid`, whatever its length: servers may have more than
+ * `text_limit` allows. Returns 0; or -EDQUOT or -ENOMEM, and the text is what it was. */
+int text_set(struct text *text, const char *data, size_t bytes, uid_t uid);
 
-/* The text of one inode becomes that of another one, which has none. */
-void text_move(struct inode *from, struct inode *to);
+/* Moves the text of one inode to another one, which has none. */
+void text_move(struct text *from, struct text *to);
 
-/* The text is empty, whatever it was. */
-void text_free(struct inode *inode);
+/* The text is empty from now on. */
+void text_free(struct text *text);
 
-/* Writes what belongs into the inode's line, */
+/* Writes what belongs into the inode's line. */
 void text_save(const struct text *text, FILE *out);
 
-/* and the lines of the other blocks, which follow it. */
+/* Writes the lines of the blocks behind the first one, which follow the inode's line. */
 void text_save_blocks(const struct text *text, FILE *out);
 
-/* Reads the first block from the inode's line. What is wrong is noted in the reader. */
-void text_restore(struct inode *inode, struct state_reader *in);
+/* Reads the first block from the line of the inode, which `maker` has made. What is wrong is noted
+ * in the reader. */
+void text_restore(struct text *text, uid_t maker, struct state_reader *in);
 
-/* Reads the line of another block, in their order. Returns 0; or -EINVAL, -ENOMEM, with a line in
+/* Reads the line of the next block. Returns 0; or -EINVAL, -ENOMEM, with a line in
  * the reader's `why`. */
-int text_restore_block(struct inode *inode, struct state_reader *in);
+int text_restore_block(struct text *text, struct state_reader *in);
 
 #endif

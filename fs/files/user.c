@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/platform.h"
+#include "config/config.h"
 #include "files/filesystem.h"
 #include "kernel/warden.h"
 
@@ -90,12 +91,12 @@ static void tell(const struct filesystem *filesystem, struct user *user, enum us
 static int check(struct filesystem *filesystem, uid_t uid, enum user_share share, size_t amount,
 		 size_t limit)
 {
-	struct user *user = user_find(&filesystem->users, uid);
+	struct user *user = user_find(filesystem->users, uid);
 	size_t count = user != NULL ? user->counts[share] : 0;
 
 	if (!user_is_limited(uid) || (count < limit && amount <= limit - count))
 		return 0;
-	filesystem->users.limited[share]++;
+	filesystem->users->limited[share]++;
 	if (user != NULL)
 		tell(filesystem, user, share);
 	return shares[share].error;
@@ -161,7 +162,7 @@ void user_write_all(const struct filesystem *filesystem, FILE *out)
 {
 	const struct user *user;
 
-	for (user = filesystem->users.by_uid; user != NULL; user = user->by_uid.next) {
+	for (user = filesystem->users->by_uid; user != NULL; user = user->by_uid.next) {
 		fprintf(out, "uid=%u", user->uid);
 		for (int share = 0; share < USER_SHARES; share++)
 			fprintf(out, " %s=%zu", shares[share].key, user->counts[share]);

@@ -53,6 +53,8 @@ struct user {
 struct users {
 	struct user *by_uid;
 	uint64_t limited[USER_SHARES]; /* refusals of users who had too many */
+	struct user_lines *lines;      /* in the log: user_lines.h */
+	struct user_writes *writes;    /* on the servers: user_writes.h */
 };
 
 /* NULL: the user has nothing. */
@@ -65,7 +67,8 @@ bool user_is_limited(uid_t uid);
  * pages of the calls say, counted and logged as a refusal. */
 int user_check(struct filesystem *filesystem, uid_t uid, enum user_share share, size_t amount);
 
-/* The same for ranges that are made by releasing a part of one: up to twice the limit. */
+/* As user_check(), for ranges that are made by releasing a part of a range: up to twice the limit.
+ */
 int user_check_release(struct filesystem *filesystem, uid_t uid, enum user_share share,
 		       size_t amount);
 
@@ -73,8 +76,8 @@ int user_check_release(struct filesystem *filesystem, uid_t uid, enum user_share
 size_t user_shares_of(size_t bytes);
 
 /* How many shares a name, or an open file, counts for whose path has that many bytes, and how many
- * a text. The next process has to read all of them before it can go on (fs/restart/): so they count
- * by what that takes. */
+ * shares a text counts for. The next process has to read all names and texts before it can go on
+ * (fs/restart/): so the shares are what that takes. */
 size_t user_shares_of_path(size_t bytes);
 size_t user_shares_of_text(size_t bytes);
 

@@ -45,7 +45,7 @@ static struct user_lines_share *find(struct user_lines *lines, uid_t uid, int64_
 
 bool user_lines_pass(struct filesystem *filesystem, uid_t uid, enum user_lines_kind kind)
 {
-	struct user_lines *lines = &filesystem->lines;
+	struct user_lines *lines = filesystem->users->lines;
 
 	if (!user_is_limited(uid))
 		return true;
@@ -54,7 +54,7 @@ bool user_lines_pass(struct filesystem *filesystem, uid_t uid, enum user_lines_k
 		return true;
 	if (share->left_out[kind]++ == 0)
 		share->since_ms[kind] = filesystem->now_ms;
-	timers_advance(&filesystem->timers, &filesystem->lines_timer,
+	timers_advance(&filesystem->due.timers, &filesystem->due.lines,
 		       share->since_ms[kind] + USER_LINES_TELL_MS);
 	return false;
 }
@@ -63,7 +63,7 @@ bool user_lines_next(struct filesystem *filesystem, enum user_lines_kind kind, b
 		     uint64_t *count)
 {
 	for (int i = 0; i <= USER_LINES_USERS; i++) {
-		struct user_lines_share *share = &filesystem->lines.shares[i];
+		struct user_lines_share *share = &filesystem->users->lines->shares[i];
 		int64_t due_ms = share->since_ms[kind] + USER_LINES_TELL_MS;
 
 		if (share->left_out[kind] == 0 || (!all && due_ms > filesystem->now_ms))

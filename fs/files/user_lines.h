@@ -41,18 +41,20 @@ struct user_lines {
 	struct user_lines_share shares[USER_LINES_USERS + 1];
 };
 
-/* Whether to write a line that the user has caused. If so, it counts as written. */
+/* Whether to write a line that the user has caused. If so, the line counts as written. */
 bool user_lines_pass(struct filesystem *filesystem, uid_t uid, enum user_lines_kind kind);
 
-/* The next line about what was left out of that kind which is due, or of `all`: of which user, and
- * how much, which then counts as told. Returns false if there is none. */
+/* The next user to be told of, of whom lines of that kind were left out for long enough (`all`: of
+ * whom any were): which user, and how many lines, which then count as told. Returns false if there
+ * is none. */
 bool user_lines_next(struct filesystem *filesystem, enum user_lines_kind kind, bool all, uid_t *uid,
 		     uint64_t *count);
 
-/* Writes those lines about warnings and errors. */
+/* Writes a line for each user of whom warnings and errors were left out for long enough; `all`:
+ * were left out. */
 void user_lines_tell(struct filesystem *filesystem, bool all);
 
-/* When a line is next due; INT64_MAX: nothing was left out. */
+/* When the next user is to be told of; INT64_MAX: nothing was left out. */
 int64_t user_lines_deadline(const struct user_lines *lines);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "config/config.h"
 #include "files/filesystem.h"
 #include "files/user.h"
 
@@ -34,7 +35,7 @@ static void forget(struct user_writes *writes, struct user_writer *writer)
 /* Those who may have all at once again; others are looked at once more behind the rest. */
 static void forget_some(struct filesystem *filesystem)
 {
-	struct user_writes *writes = &filesystem->writes;
+	struct user_writes *writes = filesystem->users->writes;
 	const struct rate_limit limit = limit_of(filesystem);
 
 	for (int left = LOOKED_AT; left > 0 && writes->by_uid != NULL; left--) {
@@ -52,7 +53,7 @@ static void forget_some(struct filesystem *filesystem)
 /* NULL: out of memory. */
 static struct user_writer *find_or_create(struct filesystem *filesystem, uid_t uid)
 {
-	struct user_writes *writes = &filesystem->writes;
+	struct user_writes *writes = filesystem->users->writes;
 	struct user_writer *writer = find(writes, uid);
 
 	if (writer != NULL)
@@ -97,7 +98,7 @@ void user_writes_add_bytes(struct filesystem *filesystem, uid_t uid, size_t byte
 
 int64_t user_writes_end(struct filesystem *filesystem, uid_t uid)
 {
-	struct user_writer *writer = find(&filesystem->writes, uid);
+	struct user_writer *writer = find(filesystem->users->writes, uid);
 	struct rate_limit limit = limit_of(filesystem);
 	int64_t now_ms = filesystem->now_ms;
 

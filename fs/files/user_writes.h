@@ -40,10 +40,11 @@ struct user_writes {
 /* The user causes a write. Returns until when it is to wait; 0: it is not to wait. */
 int64_t user_writes_add(struct filesystem *filesystem, uid_t uid);
 
-/* What was counted writes so many bytes: if they are many, what comes next waits longer. */
+/* The call that was counted writes so many bytes: if they are many, the user's next call waits
+ * longer. */
 void user_writes_add_bytes(struct filesystem *filesystem, uid_t uid, size_t bytes);
 
-/* Until when the latest of those that the user has caused were to wait; 0: none. */
+/* Until when the user's latest call was to wait; 0: not at all. */
 int64_t user_writes_end(struct filesystem *filesystem, uid_t uid);
 
 void user_writes_finish(struct user_writes *writes);

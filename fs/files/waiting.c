@@ -13,7 +13,7 @@
 int waiting_count(struct filesystem *filesystem, const struct waiting_kind *kind,
 		  struct waiting *waiting, uid_t uid, size_t amount)
 {
-	if (user_add(&filesystem->users, uid, kind->share, amount) == NULL)
+	if (user_add(filesystem->users, uid, kind->share, amount) == NULL)
 		return -ENOMEM;
 	waiting->uid = uid;
 	waiting->shares += (uint32_t)amount;
@@ -23,7 +23,7 @@ int waiting_count(struct filesystem *filesystem, const struct waiting_kind *kind
 void waiting_uncount(struct filesystem *filesystem, const struct waiting_kind *kind,
 		     struct waiting *waiting)
 {
-	struct users *users = &filesystem->users;
+	struct users *users = filesystem->users;
 
 	if (waiting->shares > 0)
 		user_leave(users, user_find(users, waiting->uid), kind->share, waiting->shares);

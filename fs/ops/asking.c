@@ -11,9 +11,13 @@
 #include <utlist.h>
 
 #include "files/filesystem.h"
-#include "files/lockfile_name.h"
-#include "files/reply.h"
+#include "files/looked.h"
+#include "files/request.h"
+#include "files/shard.h"
 #include "files/user_writes.h"
+#include "handles/lockfile_name.h"
+#include "handles/reply.h"
+#include "ops/calls.h"
 
 int asking_errno(int error)
 {
@@ -33,10 +37,10 @@ int asking_check(fuse_req_t req)
 {
 	struct filesystem *filesystem = filesystem_of(req);
 
-	if (filesystem->requests.resumed != NULL)
+	if (filesystem->requests->resumed != NULL)
 		return 0;
 	return user_check(filesystem, fuse_req_ctx(req)->uid, USER_WAITERS,
-			  1 + user_shares_of_request(filesystem->requests.handled_bytes));
+			  1 + user_shares_of_request(filesystem->requests->handled_bytes));
 }
 
 static void refuse(struct waiting *waiting, int error)
@@ -69,7 +73,7 @@ static struct asking *create(size_t bytes, struct shard *shard, const char *path
 	asking->shard = shard;
 	asking->limit_ms = config_policy(filesystem->config, path).try_limit_ms;
 	asking->done = done;
-	DL_APPEND(filesystem->askings, &asking->waiting);
+	DL_APPEND(filesystem->calls->askings, &asking->waiting);
 	return asking;
 }
 
@@ -91,14 +95,14 @@ static struct asking *create_for(fuse_req_t req, size_t bytes, struct shard *sha
 	}
 	asking->uid = caller->uid;
 	asking->thread = caller->pid;
-	asking->resumed = asking->filesystem->requests.resumed != NULL;
+	asking->resumed = asking->filesystem->requests->resumed != NULL;
 	return asking;
 }
 
 void *asking_begin(fuse_req_t req, size_t bytes, const struct inode *directory,
 		   void (*done)(struct asking *asking))
 {
-	assert(lockfile_directory(directory));
+	assert(inode_keeps_lockfiles(directory));
 	struct asking *asking = create_for(req, bytes, directory->shard, directory->path, done);
 
 	if (asking != NULL)
@@ -144,10 +148,10 @@ static void free_names(struct asking *asking)
 
 void asking_free(struct asking *asking)
 {
-	DL_DELETE(asking->filesystem->askings, &asking->waiting);
+	DL_DELETE(asking->filesystem->calls->askings, &asking->waiting);
 	waiting_end(asking->filesystem, &asking_kind, &asking->waiting);
 	free_names(asking);
-	lockfile_facts_finish(&asking->facts);
+	lockfile_text_finish(&asking->facts);
 	free(asking->name);
 	free(asking->below);
 	free(asking);
@@ -206,7 +210,7 @@ static void list(struct asking *asking, const char *top, const char *below)
 
 void asking_list(struct asking *asking, const struct inode *directory)
 {
-	const char *top = lockfile_top(directory)->path;
+	const char *top = inode_top(directory)->path;
 	const char *below =
 		directory->lockfile != NULL ? strstr(directory->lockfile->path, "//") + 2 : "";
 
@@ -229,7 +233,7 @@ void asking_list_path(struct asking *asking, const char *path)
 
 void asking_skip(struct asking *asking)
 {
-	asking->filesystem->askings_ready |= asking->answers == 0;
+	asking->filesystem->calls->askings_ready |= asking->answers == 0;
 }
 
 void asking_reply(struct asking *asking, int error)
@@ -262,9 +266,9 @@ void asking_go_on(struct filesystem *filesystem)
 {
 	struct waiting *waiting, *next;
 
-	while (filesystem->askings_ready) {
-		filesystem->askings_ready = false;
-		DL_FOREACH_SAFE (filesystem->askings, waiting, next) {
+	while (filesystem->calls->askings_ready) {
+		filesystem->calls->askings_ready = false;
+		DL_FOREACH_SAFE (filesystem->calls->askings, waiting, next) {
 			struct asking *asking = (struct asking *)waiting;
 			if (asking->answers == 0)
 				asking->done(asking);
@@ -289,12 +293,12 @@ static void on_file(void *context, void *cookie, int error, const struct store_c
 	struct asking *asking = cookie;
 	(void)context;
 
-	lockfile_facts_finish(&asking->facts);
+	lockfile_text_finish(&asking->facts);
 	if (error == 0 && claim->session == 0)
 		error = -ENOENT; /* no file: the lock of a client that knows no files, or a folder
 				  */
 	if (error == 0)
-		error = lockfile_parse(claim, &asking->facts);
+		error = lockfile_text_parse(claim, &asking->facts);
 	asking->read_error = error;
 	asking->is_ours = ours;
 	answered(asking);
@@ -341,7 +345,7 @@ static void on_files(void *context, void *cookie, int error, const char *const *
 static void on_file_gone(void *context, const char *path, enum lockfile_end why)
 {
 	const struct shard *shard = context;
-	lockfile_gone(shard->filesystem, path, why);
+	lockfile_name_gone(shard->filesystem, path, why);
 }
 
 const struct lockfile_events asking_events = {

@@ -31,7 +31,7 @@
 extern const struct waiting_kind asking_kind;
 
 struct asking {
-	struct waiting waiting; /* first; in filesystem->askings. Without a request: an open whose
+	struct waiting waiting; /* first; in calls->askings. Without a request: an open whose
 				   GETATTR has not come yet, or a change that nobody waits for */
 	struct filesystem *filesystem;
 	struct shard *shard;

@@ -7,17 +7,17 @@
 #include <errno.h>
 
 #include "files/filesystem.h"
-#include "files/lockfile_name.h"
+#include "handles/lockfile_name.h"
 #include "ops/steps.h"
 
 struct inode *content_inode(const struct asking *asking)
 {
-	return inode_find(&asking->filesystem->inodes, asking->node);
+	return inode_find(asking->filesystem->inodes, asking->node);
 }
 
 int content_copy(struct inode *to, const struct inode *from)
 {
-	int error = text_set(to, from->text.bytes, from->text.count, to->maker);
+	int error = text_set(&to->text, from->text.bytes, from->text.count, to->maker);
 
 	if (error != 0)
 		return error;
@@ -38,12 +38,12 @@ int content_spread(struct inode *inode)
 	int error = 0;
 
 	inode_mark(inode);
-	while (error == 0 && (link = link->lockfile->next) != inode)
+	while (error == 0 && (link = inode_next_link(link)) != inode)
 		error = content_copy(link, inode);
 	if (error == 0)
 		return 0;
 	/* This link has still what all had, which is no longer than what it has refused. */
-	for (struct inode *other = inode; other != link; other = other->lockfile->next)
+	for (struct inode *other = inode; other != link; other = inode_next_link(other))
 		content_copy(other, link);
 	return error;
 }
@@ -64,17 +64,17 @@ struct inode *content_read(struct asking *asking)
 		asking->read_error = 0;
 		return is_in_use(inode) ? inode : NULL;
 	}
-	if (asking->read_error == 0 && lockfile_is_same(inode, &asking->facts) &&
-	    lockfile_late(inode) != NULL)
+	if (asking->read_error == 0 && lockfile_text_is_same(inode, &asking->facts) &&
+	    lockfile_late(inode->lockfile) != NULL)
 		return inode;
-	if (asking->read_error == 0 && lockfile_is_same(inode, &asking->facts)) {
-		asking->read_error = lockfile_update(inode, &asking->facts);
+	if (asking->read_error == 0 && lockfile_text_is_same(inode, &asking->facts)) {
+		asking->read_error = lockfile_text_update(inode, &asking->facts);
 		if (asking->read_error == 0)
 			asking->read_error = content_spread(inode);
 	} else if (asking->read_error == 0 || asking->read_error == -ENOENT) {
 		bool in_use = is_in_use(inode);
 		inode->lockfile->is_taken = true;
-		lockfile_forget(asking->filesystem, inode);
+		lockfile_name_forget(asking->filesystem, inode);
 		asking->read_error = 0;
 		return in_use ? inode : NULL;
 	}
@@ -88,7 +88,7 @@ int content_replace(struct asking *asking, const struct inode *inode, const char
 
 	LINKS_FOREACH (link, inode) {
 		if (link->parent != NULL && steps.count < STORE_STEPS_MAX)
-			steps_replace(&steps, link, lockfile_links(link),
+			steps_replace(&steps, link, lockfile_links(link->lockfile),
 				      steps.count == 0 ? link->lockfile->version
 						       : STORE_ANY_VERSION);
 	}

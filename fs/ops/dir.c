@@ -13,13 +13,16 @@
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/lockfile.h"
+#include "files/looked.h"
 #include "files/user.h"
+#include "handles/handle.h"
 #include "ops/asking.h"
+#include "ops/calls.h"
 #include "ops/ops.h"
 #include "status/status.h"
 
 struct listing {
-	UT_hash_handle hh;	 /* in filesystem->listings, by number */
+	UT_hash_handle hh;	 /* in calls->listings, by number */
 	uint64_t number;	 /* the file handle that the kernel knows */
 	struct inode *directory; /* held, also without a name: opendir(3) asks for its attributes */
 	struct user *user;	 /* of whose USER_FILES it takes this many shares: */
@@ -105,8 +108,8 @@ static int copy_names(struct listing *listing, const struct names *names)
 
 static void close_listing(struct filesystem *filesystem, struct listing *listing)
 {
-	HASH_DEL(filesystem->listings, listing);
-	user_leave(&filesystem->users, listing->user, USER_FILES, listing->shares);
+	HASH_DEL(filesystem->calls->listings, listing);
+	user_leave(filesystem->users, listing->user, USER_FILES, listing->shares);
 	inode_let_go(filesystem, listing->directory);
 	free_names(listing);
 	free(listing);
@@ -114,8 +117,8 @@ static void close_listing(struct filesystem *filesystem, struct listing *listing
 
 void op_dir_finish(struct filesystem *filesystem)
 {
-	while (filesystem->listings != NULL)
-		close_listing(filesystem, filesystem->listings);
+	while (filesystem->calls->listings != NULL)
+		close_listing(filesystem, filesystem->calls->listings);
 }
 
 /* One whose names are not taken yet. Returns NULL when out of memory. */
@@ -129,15 +132,15 @@ static struct listing *open_listing(struct filesystem *filesystem, struct inode 
 	listing->number = number;
 	listing->uid = uid;
 	listing->shares = user_shares_of(0);
-	listing->user = user_add(&filesystem->users, uid, USER_FILES, listing->shares);
+	listing->user = user_add(filesystem->users, uid, USER_FILES, listing->shares);
 	if (listing->user != NULL)
-		HASH_ADD(hh, filesystem->listings, number, sizeof(listing->number), listing);
+		HASH_ADD(hh, filesystem->calls->listings, number, sizeof(listing->number), listing);
 	if (listing->hh.tbl != NULL) {
 		directory->finders++;
 		listing->directory = directory;
 		return listing;
 	}
-	user_leave(&filesystem->users, listing->user, USER_FILES, listing->shares);
+	user_leave(filesystem->users, listing->user, USER_FILES, listing->shares);
 	free(listing);
 	return NULL;
 }
@@ -155,9 +158,9 @@ static int take(struct filesystem *filesystem, struct listing *listing, const st
 	if (error != 0)
 		return error;
 	if (shares > listing->shares)
-		user_add(&filesystem->users, listing->uid, USER_FILES, shares - listing->shares);
+		user_add(filesystem->users, listing->uid, USER_FILES, shares - listing->shares);
 	else if (shares < listing->shares)
-		user_leave(&filesystem->users, listing->user, USER_FILES, listing->shares - shares);
+		user_leave(filesystem->users, listing->user, USER_FILES, listing->shares - shares);
 	listing->shares = shares;
 	return 0;
 }
@@ -165,7 +168,7 @@ static int take(struct filesystem *filesystem, struct listing *listing, const st
 static struct listing *find_listing(const struct filesystem *filesystem, uint64_t number)
 {
 	struct listing *listing;
-	HASH_FIND(hh, filesystem->listings, &number, sizeof(number), listing);
+	HASH_FIND(hh, filesystem->calls->listings, &number, sizeof(number), listing);
 	return listing;
 }
 
@@ -178,7 +181,7 @@ void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 	}
 	struct filesystem *filesystem = filesystem_of(req);
 	uid_t uid = fuse_req_ctx(req)->uid;
-	struct inode *directory = inode_find(&filesystem->inodes, node);
+	struct inode *directory = inode_find(filesystem->inodes, node);
 	struct listing *listing = NULL;
 
 	if (directory == NULL) {
@@ -187,8 +190,8 @@ void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 	}
 	int error = user_check(filesystem, uid, USER_FILES, user_shares_of(0));
 	if (error == 0)
-		listing =
-			open_listing(filesystem, directory, ++filesystem->handles.last_number, uid);
+		listing = open_listing(filesystem, directory, ++filesystem->handles->last_number,
+				       uid);
 	if (listing == NULL) {
 		fuse_reply_err(req, error != 0 ? -error : ENOMEM);
 		return;
@@ -205,7 +208,7 @@ static size_t add_entry(fuse_req_t req, struct inode *directory, const char *nam
 {
 	struct fuse_entry_param entry = {0};
 	struct inode *inode = directory;
-	bool lasts = lockfile_directory(directory);
+	bool lasts = inode_keeps_lockfiles(directory);
 
 	if (strcmp(name, "..") == 0 && directory->parent != NULL)
 		inode = directory->parent;
@@ -263,7 +266,7 @@ static void listed(struct asking *asking)
 {
 	const struct reading *reading = (const struct reading *)asking;
 	struct filesystem *filesystem = asking->filesystem;
-	struct inode *directory = inode_find_directory(&filesystem->inodes, asking->parent);
+	struct inode *directory = inode_find_directory(filesystem->inodes, asking->parent);
 	struct listing *listing = find_listing(filesystem, reading->handle);
 	struct names names = {0};
 	int error = asking->read_error;
@@ -313,7 +316,7 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 	}
 	struct filesystem *filesystem = filesystem_of(req);
 	struct listing *listing = find_listing(filesystem, info->fh);
-	struct inode *directory = inode_find_directory(&filesystem->inodes, node);
+	struct inode *directory = inode_find_directory(filesystem->inodes, node);
 	int error = 0;
 
 	/* A directory that was removed has no names. */
@@ -328,7 +331,7 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 	if (listing == NULL)
 		error = -ENOMEM;
 	bool takes = error == 0 && (offset == 0 || !listing->taken);
-	if (takes && lockfile_directory(directory)) {
+	if (takes && inode_keeps_lockfiles(directory)) {
 		ask_for_names(req, directory, size, offset, info, plus);
 		return;
 	}

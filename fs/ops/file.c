@@ -13,8 +13,10 @@
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/lockfile.h"
-#include "files/parked.h"
-#include "files/reply.h"
+#include "files/looked.h"
+#include "handles/brief.h"
+#include "handles/parked.h"
+#include "handles/reply.h"
 #include "kernel/request.h"
 #include "ops/lockfile_ops.h"
 #include "ops/ops.h"
@@ -33,7 +35,7 @@ static bool refuse_fenced(fuse_req_t req, const struct handle *handle)
 /* The handle that the request goes through; NULL: none. */
 static struct handle *handle_of(fuse_req_t req, fuse_ino_t node, const struct fuse_file_info *info)
 {
-	return info != NULL ? handle_find(&filesystem_of(req)->handles, node, info) : NULL;
+	return info != NULL ? handle_find(filesystem_of(req)->handles, node, info) : NULL;
 }
 
 /* The exclusive open of this thread that has not returned yet; NULL if there is none. */
@@ -86,7 +88,7 @@ void op_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		status_getattr(req, node);
 		return;
 	}
-	struct inode *inode = inode_find(&filesystem_of(req)->inodes, node);
+	struct inode *inode = inode_find(filesystem_of(req)->inodes, node);
 	(void)info;
 
 	if (inode == NULL) {
@@ -130,7 +132,7 @@ static bool makes_sticky(const struct inode *inode, const struct stat *attr, int
 void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		struct fuse_file_info *info)
 {
-	struct inode *inode = inode_find(&filesystem_of(req)->inodes, node);
+	struct inode *inode = inode_find(filesystem_of(req)->inodes, node);
 
 	if (refuse_fenced(req, handle_of(req, node, info)))
 		return;
@@ -182,7 +184,7 @@ void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		status_read(req, size, offset, info);
 		return;
 	}
-	struct inode *inode = inode_find(&filesystem_of(req)->inodes, node);
+	struct inode *inode = inode_find(filesystem_of(req)->inodes, node);
 	struct handle *handle = handle_of(req, node, info);
 
 	if (handle != NULL)
@@ -204,7 +206,7 @@ void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, off_t offset,
 	      struct fuse_file_info *info)
 {
-	struct inode *inode = inode_find(&filesystem_of(req)->inodes, node);
+	struct inode *inode = inode_find(filesystem_of(req)->inodes, node);
 	struct handle *handle = handle_of(req, node, info);
 
 	if (refuse_fenced(req, handle))
@@ -237,7 +239,7 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
 	     struct fuse_pollhandle *poll)
 {
-	struct handle *handle = handle_find(&filesystem_of(req)->handles, node, info);
+	struct handle *handle = handle_find(filesystem_of(req)->handles, node, info);
 
 	if (!status_owns(node) && (handle == NULL || handle->fenced)) {
 		if (poll != NULL)
@@ -261,7 +263,7 @@ void op_statfs(fuse_req_t req, fuse_ino_t node)
 	struct statvfs answer = {
 		.f_bsize = TEXT_BLOCK_BYTES,
 		.f_frsize = TEXT_BLOCK_BYTES,
-		.f_files = HASH_CNT(by_node, filesystem_of(req)->inodes.by_node),
+		.f_files = HASH_CNT(by_node, filesystem_of(req)->inodes->by_node),
 		.f_namemax = NAME_BYTES_MAX,
 	};
 	(void)node;

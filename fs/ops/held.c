@@ -10,10 +10,12 @@
 #include <utlist.h>
 
 #include "files/filesystem.h"
+#include "files/request.h"
 #include "files/waiting.h"
+#include "ops/calls.h"
 
 struct held {
-	struct waiting waiting; /* first; in filesystem->held or held_until. It counts for nobody if
+	struct waiting waiting; /* first; in calls->held or held_until. It counts for nobody if
 				   its call does already */
 	struct filesystem *filesystem;
 	struct request_pass pass;
@@ -30,7 +32,7 @@ static struct held *held_of(struct waiting *waiting)
 static struct waiting **list_of(const struct held *held)
 {
 	struct filesystem *filesystem = held->filesystem;
-	return held->due_ms != 0 ? &filesystem->held_until : &filesystem->held;
+	return held->due_ms != 0 ? &filesystem->calls->held_until : &filesystem->calls->held;
 }
 
 static void free_held(struct held *held)
@@ -73,7 +75,7 @@ static void enter(struct held *held)
 	struct waiting **list = list_of(held), *waiting = &held->waiting;
 
 	if (held->due_ms != 0)
-		timers_advance(&filesystem->timers, &filesystem->held_timer, held->due_ms);
+		timers_advance(&filesystem->due.timers, &filesystem->due.held, held->due_ms);
 	if (*list == NULL || compare((*list)->prev, waiting) <= 0)
 		DL_APPEND(*list, waiting);
 	else
@@ -82,7 +84,7 @@ static void enter(struct held *held)
 
 static struct held *create(struct filesystem *filesystem, int64_t due_ms)
 {
-	const struct requests *requests = &filesystem->requests;
+	const struct requests *requests = filesystem->requests;
 	struct held *held = NULL;
 
 	if (requests->handled != NULL)
@@ -131,7 +133,7 @@ bool held_hold_counted(fuse_req_t req, bool knows_eintr, int64_t due_ms)
 
 void held_wake(struct filesystem *filesystem)
 {
-	filesystem->held_ready = true;
+	filesystem->calls->held_ready = true;
 }
 
 /* If it is held again, it comes to the end of the list. */
@@ -145,20 +147,20 @@ static void handle_again(struct held *held)
 		return;
 	}
 	memcpy(buffer.mem, held->request, held->bytes);
-	filesystem->requests.pass = held->pass;
+	filesystem->requests->pass = held->pass;
 	fuse_reply_none(held->waiting.req); /* libfuse makes another one of it */
 	free_held(held);
-	filesystem_handle(filesystem, &buffer);
+	request_handle(filesystem, &buffer);
 	free(buffer.mem);
 }
 
 /* As many as there are now. */
 static void handle_woken(struct filesystem *filesystem)
 {
-	struct waiting **list = &filesystem->held, *waiting;
+	struct waiting **list = &filesystem->calls->held, *waiting;
 	size_t count;
 
-	filesystem->held_ready = false;
+	filesystem->calls->held_ready = false;
 	DL_COUNT(*list, waiting, count);
 	for (; count > 0 && *list != NULL; count--)
 		handle_again(held_of(*list));
@@ -166,18 +168,18 @@ static void handle_woken(struct filesystem *filesystem)
 
 void held_go_on(struct filesystem *filesystem)
 {
-	if (filesystem->held_ready)
+	if (filesystem->calls->held_ready)
 		handle_woken(filesystem);
 }
 
 void held_end(struct timer *timer)
 {
-	struct filesystem *filesystem = TIMER_WHOLE(timer, struct filesystem, held_timer);
+	struct filesystem *filesystem = TIMER_WHOLE(timer, struct filesystem, due.held);
 	struct waiting *first;
 
-	while ((first = filesystem->held_until) != NULL &&
+	while ((first = filesystem->calls->held_until) != NULL &&
 	       held_of(first)->due_ms <= filesystem->now_ms)
 		handle_again(held_of(first));
 	if (first != NULL)
-		timers_set(&filesystem->timers, timer, held_of(first)->due_ms);
+		timers_set(&filesystem->due.timers, timer, held_of(first)->due_ms);
 }

@@ -37,7 +37,7 @@ void held_wake(struct filesystem *filesystem);
 /* Handles the requests again that were woken, each once. */
 void held_go_on(struct filesystem *filesystem);
 
-/* Handles the requests again that are due. For filesystem->held_timer. */
+/* Handles the requests again that are due. For filesystem->due.held. */
 void held_end(struct timer *timer);
 
 #endif

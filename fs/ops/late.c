@@ -11,10 +11,14 @@
 
 #include "files/filesystem.h"
 #include "files/kept_request.h"
-#include "files/lockfile_name.h"
+#include "files/request.h"
+#include "files/shard.h"
 #include "files/user.h"
-#include "ops/held.h"
+#include "files/user_writes.h"
+#include "handles/lockfile_name.h"
+#include "ops/calls.h"
 #include "ops/content.h"
+#include "ops/held.h"
 
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S  INT64_C(1000000000)
@@ -36,7 +40,7 @@ struct late_write {
 };
 
 struct late {
-	struct late *prev, *next; /* in filesystem->lates */
+	struct late *prev, *next; /* in calls->lates */
 	struct filesystem *filesystem;
 	fuse_ino_t node; /* with its lockfile->late. A file is in use */
 	bool touches;	 /* it is a directory */
@@ -55,7 +59,7 @@ struct late {
 
 struct late *late_of(const struct inode *inode)
 {
-	return lockfile_late(inode);
+	return lockfile_late(inode->lockfile);
 }
 
 bool late_is_due(const struct inode *inode)
@@ -98,7 +102,7 @@ static void free_writes(struct late *late)
 /* NULL: the directory is gone. */
 static struct inode *inode_of(const struct late *late)
 {
-	return inode_find(&late->filesystem->inodes, late->node);
+	return inode_find(late->filesystem->inodes, late->node);
 }
 
 /* The text is as the store has it, or has no name any more. */
@@ -107,14 +111,14 @@ static void end(struct late *late)
 	struct filesystem *filesystem = late->filesystem;
 	struct inode *inode = inode_of(late);
 
-	DL_DELETE(filesystem->lates, late);
+	DL_DELETE(filesystem->calls->lates, late);
 	if (inode != NULL) {
 		inode->lockfile->late = NULL;
 		inode->lockfile->is_touched = false;
 		inode_mark(inode);
 	}
 	kept_request_free(filesystem, late->kept);
-	user_leave(&filesystem->users, late->user, USER_WAITERS, 1);
+	user_leave(filesystem->users, late->user, USER_WAITERS, 1);
 	free_writes(late);
 	if (!late->touches)
 		inode_unuse(filesystem, inode);
@@ -129,7 +133,7 @@ static int compare(const struct late *a, const struct late *b)
 
 static void set_due(struct late *late, int64_t due_ms)
 {
-	struct late **lates = &late->filesystem->lates;
+	struct late **lates = &late->filesystem->calls->lates;
 
 	DL_DELETE(*lates, late);
 	late->due_ms = due_ms;
@@ -145,7 +149,7 @@ static struct late *create(struct inode *inode, uid_t uid)
 		return NULL;
 	late->touches = inode_is_directory(inode);
 	if (!late->touches)
-		late->user = user_add(&filesystem->users, uid, USER_WAITERS, 1);
+		late->user = user_add(filesystem->users, uid, USER_WAITERS, 1);
 	if (late->user == NULL && !late->touches) {
 		free(late);
 		return NULL;
@@ -153,13 +157,13 @@ static struct late *create(struct inode *inode, uid_t uid)
 	late->filesystem = filesystem;
 	late->node = inode->node;
 	late->uid = uid;
-	late->serial = ++filesystem->late_serial;
+	late->serial = ++filesystem->calls->late_serial;
 	late->due_ms = inode->lockfile->stored_ms != 0 ? inode->lockfile->stored_ms + LATE_MS
 						       : filesystem->now_ms;
 	inode->lockfile->late = late;
 	if (!late->touches)
 		inode_use(filesystem, inode);
-	DL_INSERT_INORDER(filesystem->lates, late, compare);
+	DL_INSERT_INORDER(filesystem->calls->lates, late, compare);
 	return late;
 }
 
@@ -267,7 +271,7 @@ void late_resume(struct filesystem *filesystem)
 {
 	struct inode *inode, *next;
 
-	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
+	HASH_ITER (by_node, filesystem->inodes->by_node, inode, next) {
 		if (inode->lockfile != NULL && inode->lockfile->is_touched)
 			create(inode, inode->maker);
 	}
@@ -294,7 +298,7 @@ static void try_again(struct late *late, int64_t due_ms)
 
 	late->asking = NULL;
 	late->changed = false;
-	late->serial = ++filesystem->late_serial;
+	late->serial = ++filesystem->calls->late_serial;
 	set_due(late, due_ms);
 	held_wake(filesystem);
 }
@@ -348,7 +352,7 @@ static struct late *find(const struct asking *asking)
 {
 	struct late *late;
 
-	DL_FOREACH (asking->filesystem->lates, late) {
+	DL_FOREACH (asking->filesystem->calls->lates, late) {
 		if (late->asking == asking)
 			break;
 	}
@@ -454,7 +458,7 @@ bool late_has_failed(const struct inode *inode)
  * count, nor what could not be stored: nobody waits for that again and again. */
 static bool concerns(const struct late *late, const uid_t *uid, const struct inode *inode)
 {
-	uint64_t serial = late->filesystem->requests.pass.late_serial;
+	uint64_t serial = late->filesystem->requests->pass.late_serial;
 
 	if (late->failed || (serial != 0 && late->serial > serial))
 		return false;
@@ -467,20 +471,20 @@ static bool concerns(const struct late *late, const uid_t *uid, const struct ino
 static bool hold(fuse_req_t req, const uid_t *uid, const struct inode *inode, bool knows_eintr)
 {
 	struct filesystem *filesystem = filesystem_of(req);
-	struct request_pass *pass = &filesystem->requests.pass;
+	struct request_pass *pass = &filesystem->requests->pass;
 	uint64_t serial = pass->late_serial;
 	struct late *late, *next;
 	bool waits = false;
 
-	DL_FOREACH (filesystem->lates, late) {
+	DL_FOREACH (filesystem->calls->lates, late) {
 		waits |= concerns(late, uid, inode);
 	}
 	if (!waits)
 		return false;
-	pass->late_serial = serial != 0 ? serial : filesystem->late_serial;
+	pass->late_serial = serial != 0 ? serial : filesystem->calls->late_serial;
 	if (!held_hold(req, knows_eintr, 0))
 		return false;
-	DL_FOREACH_SAFE (filesystem->lates, late, next) {
+	DL_FOREACH_SAFE (filesystem->calls->lates, late, next) {
 		if (late->asking == NULL && concerns(late, uid, inode))
 			set_due(late, filesystem->now_ms);
 	}
@@ -490,7 +494,7 @@ static bool hold(fuse_req_t req, const uid_t *uid, const struct inode *inode, bo
 bool late_holds(fuse_req_t req, const struct inode *inode, bool knows_eintr)
 {
 	uid_t uid = fuse_req_ctx(req)->uid;
-	return filesystem_of(req)->lates != NULL && hold(req, &uid, inode, knows_eintr);
+	return filesystem_of(req)->calls->lates != NULL && hold(req, &uid, inode, knows_eintr);
 }
 
 bool late_holds_text(fuse_req_t req, const struct inode *inode)
@@ -510,7 +514,7 @@ void late_advance(struct filesystem *filesystem)
 {
 	struct late *late, *next;
 
-	DL_FOREACH_SAFE (filesystem->lates, late, next) {
+	DL_FOREACH_SAFE (filesystem->calls->lates, late, next) {
 		if (late->due_ms > filesystem->now_ms)
 			break;
 		if (late->asking == NULL)
@@ -522,7 +526,7 @@ int64_t late_deadline(const struct filesystem *filesystem)
 {
 	const struct late *late;
 
-	DL_FOREACH (filesystem->lates, late) {
+	DL_FOREACH (filesystem->calls->lates, late) {
 		if (late->asking == NULL)
 			return late->due_ms;
 	}
@@ -533,13 +537,13 @@ void late_hurry(struct filesystem *filesystem)
 {
 	struct late *late;
 
-	DL_FOREACH (filesystem->lates, late) {
+	DL_FOREACH (filesystem->calls->lates, late) {
 		late->due_ms = 0;
 	}
 }
 
 void late_finish(struct filesystem *filesystem)
 {
-	while (filesystem->lates != NULL)
-		end(filesystem->lates);
+	while (filesystem->calls->lates != NULL)
+		end(filesystem->calls->lates);
 }

@@ -10,13 +10,17 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
-#include "files/audit.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
-#include "files/parked.h"
+#include "files/metrics.h"
+#include "files/shard.h"
 #include "files/user.h"
 #include "files/user_writes.h"
+#include "handles/audit.h"
+#include "handles/brief.h"
+#include "handles/holder.h"
+#include "handles/parked.h"
 #include "ops/late.h"
 #include "ops/ops.h"
 #include "ops/writes.h"
@@ -91,7 +95,7 @@ static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mod
 static struct handle *find_usable(fuse_req_t req, fuse_ino_t node,
 				  const struct fuse_file_info *info)
 {
-	struct handle *handle = handle_find(&filesystem_of(req)->handles, node, info);
+	struct handle *handle = handle_find(filesystem_of(req)->handles, node, info);
 
 	if (status_owns(node)) {
 		fuse_reply_err(req, EINVAL); /* fcntl(2) has it for such types of files */
@@ -110,7 +114,7 @@ static struct handle *find_usable(fuse_req_t req, fuse_ino_t node,
 static void count_lost(struct filesystem *filesystem, fuse_ino_t node,
 		       const struct fuse_file_info *info, enum lock_kind kind)
 {
-	const struct handle *handle = handle_find(&filesystem->handles, node, info);
+	const struct handle *handle = handle_find(filesystem->handles, node, info);
 
 	if (handle != NULL && handle->fenced)
 		metrics_count_acquisition(&handle->inode->shard->metrics, kind, -EIO, 0);

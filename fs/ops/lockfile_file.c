@@ -11,13 +11,16 @@
 #include <string.h>
 
 #include "files/filesystem.h"
-#include "files/handle_end.h"
 #include "files/kept_request.h"
-#include "files/lockfile_name.h"
-#include "files/reply.h"
+#include "files/looked.h"
+#include "files/shard.h"
 #include "files/user.h"
+#include "handles/handle_end.h"
+#include "handles/lockfile_name.h"
+#include "handles/reply.h"
 #include "kernel/nosymfollow.h"
 #include "ops/asking.h"
+#include "ops/calls.h"
 #include "ops/content.h"
 #include "ops/late.h"
 #include "ops/lockfile_ops.h"
@@ -177,7 +180,7 @@ static void reply_target(fuse_req_t req, const struct inode *inode)
 	if (bytes > 0)
 		memcpy(target, inode->text.bytes, bytes);
 	target[bytes] = '\0';
-	if (inode->shard->filesystem->follows_links && nosymfollow_leads_away(target))
+	if (inode->shard->filesystem->calls->follows_links && nosymfollow_leads_away(target))
 		fuse_reply_err(req, ELOOP);
 	else
 		fuse_reply_readlink(req, target);
@@ -382,7 +385,7 @@ static bool may_hold(const struct inode *inode, off_t offset, size_t size)
 	off_t end;
 
 	return offset >= 0 && !__builtin_add_overflow(offset, size, &end) &&
-	       (end <= (off_t)inode->text.count || end <= text_limit(inode));
+	       (end <= (off_t)inode->text.count || end <= inode_text_limit(inode));
 }
 
 void lockfile_write(fuse_req_t req, struct inode *inode, const char *data, size_t size,

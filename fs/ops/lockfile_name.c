@@ -14,9 +14,13 @@
 #include "base/log.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
-#include "files/lockfile_name.h"
-#include "files/reply.h"
+#include "files/looked.h"
+#include "files/shard.h"
+#include "files/user_lines.h"
+#include "handles/lockfile_name.h"
+#include "handles/reply.h"
 #include "kernel/calling.h"
+#include "ops/calls.h"
 #include "ops/content.h"
 #include "ops/late.h"
 #include "ops/lockfile_ops.h"
@@ -39,7 +43,7 @@ bool lockfile_stands(const struct inode *inode)
 
 static struct inode *parent_of(const struct asking *asking)
 {
-	return inode_find_directory(&asking->filesystem->inodes, asking->parent);
+	return inode_find_directory(asking->filesystem->inodes, asking->parent);
 }
 
 /* LOOKUP */
@@ -50,8 +54,8 @@ static void looked_up(struct asking *asking)
 	int error = parent != NULL ? asking->read_error : -ENOENT;
 
 	if (error == 0)
-		error = lockfile_know(asking->filesystem, parent, asking->name, &asking->facts,
-				      asking->is_ours, asking->uid, &inode);
+		error = lockfile_name_know(asking->filesystem, parent, asking->name, &asking->facts,
+					   asking->is_ours, asking->uid, &inode);
 	else if (error == -ENOENT && parent != NULL)
 		inode = inode_child(parent, asking->name);
 	if (error == 0) {
@@ -60,7 +64,7 @@ static void looked_up(struct asking *asking)
 		return;
 	}
 	if (error == -ENOENT && inode != NULL && !lockfile_is_ours(inode))
-		lockfile_forget(asking->filesystem, inode);
+		lockfile_name_forget(asking->filesystem, inode);
 	asking_reply(asking, asking_errno(error));
 }
 
@@ -71,7 +75,7 @@ void lockfile_lookup(fuse_req_t req, struct inode *parent, const char *name)
 	pid_t thread = fuse_req_ctx(req)->pid;
 
 	if (lockfile_stands(inode) && !looked_again(filesystem, thread) &&
-	    filesystem->calls_are_seen && calling_goes_on(thread) &&
+	    filesystem->calls->calls_are_seen && calling_goes_on(thread) &&
 	    looked_note(filesystem, thread, inode, true)) {
 		reply_entry(req, inode);
 		return;
@@ -79,7 +83,7 @@ void lockfile_lookup(fuse_req_t req, struct inode *parent, const char *name)
 	struct asking *asking = asking_begin(req, sizeof(*asking), parent, looked_up);
 	if (asking == NULL)
 		return;
-	char *path = lockfile_path_below(parent, name);
+	char *path = inode_lockfile_path(parent, name);
 	asking->name = strdup(name);
 	if (path == NULL || asking->name == NULL)
 		asking_reply(asking, ENOMEM);
@@ -102,7 +106,7 @@ static bool is_made(const struct asking *asking)
 {
 	const struct inode *made = asking->made;
 
-	if (!asking->is_ours || lockfile_is_same(made, &asking->facts))
+	if (!asking->is_ours || lockfile_text_is_same(made, &asking->facts))
 		return asking->is_ours;
 	return asking->resumed &&
 	       (asking->node == 0 || asking->facts.number == made->lockfile->number);
@@ -113,11 +117,11 @@ int lockfile_appear_made(struct asking *asking, struct inode *directory)
 	struct filesystem *filesystem = asking->filesystem;
 	struct inode *made = asking->made;
 	int error = asking->read_error == 0 && is_made(asking)
-			    ? lockfile_update(made, &asking->facts)
+			    ? lockfile_text_update(made, &asking->facts)
 			    : 0;
 
 	if (error == 0)
-		error = directory != NULL ? lockfile_appear(filesystem, directory, made, true)
+		error = directory != NULL ? lockfile_name_appear(filesystem, directory, made, true)
 					  : -ENOENT;
 	if (error != 0) {
 		inode_detach(filesystem, made);
@@ -138,7 +142,7 @@ bool lockfile_is_done(const struct asking *asking, struct inode *directory)
 		return false;
 	return facts->number == inode->lockfile->number ||
 	       (!lockfile_is_ours(inode_child(directory, inode->name)) &&
-		facts->maker == inode->lockfile->maker &&
+		facts->maker == inode->lockfile->maker.pid &&
 		(facts->mode & S_IFMT) == (inode->mode & S_IFMT));
 }
 
@@ -176,14 +180,14 @@ static int prepare_for_caller(fuse_req_t req, struct inode *parent, const char *
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	struct filesystem *filesystem = filesystem_of(req);
-	int error = lockfile_prepare(filesystem, parent, name, mode, caller->uid, caller->gid,
-				     text_bytes, ret);
+	int error = lockfile_name_prepare(filesystem, parent, name, mode, caller->uid, caller->gid,
+					  text_bytes, ret);
 
 	if (error != 0)
 		return error;
 	if ((*ret)->access.fixed)
 		error = access_check(req, &(*ret)->access, W_OK);
-	if (error == 0 && !lockfile_renew_id(*ret))
+	if (error == 0 && !lockfile_renew_id((*ret)->lockfile))
 		error = -EIO;
 	if (error != 0) {
 		inode_detach(filesystem, *ret);
@@ -206,7 +210,7 @@ void lockfile_make(fuse_req_t req, struct inode *parent, const char *name, mode_
 			    : prepare_for_caller(req, parent, name, mode, bytes, &inode);
 
 	if (error == 0 && target != NULL) {
-		error = text_set(inode, target, bytes, inode->maker);
+		error = text_set(&inode->text, target, bytes, inode->maker);
 		if (error != 0)
 			inode_detach(filesystem, inode);
 	}
@@ -220,7 +224,7 @@ void lockfile_make(fuse_req_t req, struct inode *parent, const char *name, mode_
 		return;
 	}
 	struct steps steps = {0};
-	lockfile_note_maker(inode, asking->thread);
+	lockfile_name_note_maker(inode, asking->thread);
 	asking->made = inode;
 	steps_make(&steps, STEP_MAKE, inode, 1);
 	lockfile_ask_to_make(asking, &steps);
@@ -234,13 +238,13 @@ static int share_content(struct inode *inode, struct inode *from)
 	int error = content_copy(inode, from);
 
 	if (error == 0 && S_ISREG(from->mode))
-		error = lockfile_set_queue(inode, from->lockfile->queue);
+		error = lockfile_set_queue(inode->lockfile, from->lockfile->queue);
 	if (error != 0)
 		return error;
 	inode->ctime = inode_time();
 	inode->lockfile->dates = true;
-	lockfile_copy_maker(inode, from);
-	lockfile_join(inode, from);
+	lockfile_name_copy_maker(inode, from);
+	lockfile_join(inode->lockfile, from->lockfile);
 	inode_mark(from);
 	return 0;
 }
@@ -304,7 +308,7 @@ void lockfile_link(fuse_req_t req, struct inode *inode, struct inode *parent, co
 		error = inode->parent == NULL ? -ENOENT : -EPERM;
 	else if (inode->shard != shard_of(filesystem, parent->path))
 		error = -EXDEV;
-	else if (lockfile_links_soon(inode) >= LINKS_MAX)
+	else if (lockfile_links_soon(inode->lockfile) >= LINKS_MAX)
 		error = -EMLINK;
 	else if (lockfile_stands(present))
 		error = -EEXIST;
@@ -323,7 +327,7 @@ void lockfile_link(fuse_req_t req, struct inode *inode, struct inode *parent, co
 		inode_detach(filesystem, made_inode);
 		return;
 	}
-	nlink_t links = lockfile_links(inode) + 1;
+	nlink_t links = lockfile_links(inode->lockfile) + 1;
 	struct steps steps = {0};
 	asking->made = made_inode;
 	made_inode->lockfile->is_linking = true;
@@ -360,8 +364,8 @@ static void found_changed(struct asking *asking)
 	int error = parent != NULL ? asking->read_error : -ENOENT;
 
 	if (error == 0)
-		error = lockfile_know(asking->filesystem, parent, asking->name, &asking->facts,
-				      asking->is_ours, asking->uid, &inode);
+		error = lockfile_name_know(asking->filesystem, parent, asking->name, &asking->facts,
+					   asking->is_ours, asking->uid, &inode);
 	if (error != 0) {
 		asking_reply(asking, asking_errno(error));
 		return;
@@ -396,7 +400,7 @@ static void removed(struct asking *asking)
 	if (error == 0)
 		late_touch(parent, asking->uid);
 	if ((error == 0 || error == -ENOENT) && inode != NULL)
-		lockfile_forget(asking->filesystem, inode);
+		lockfile_name_forget(asking->filesystem, inode);
 	asking_reply(asking, error == 0 ? 0 : asking_errno(error));
 }
 
@@ -406,15 +410,15 @@ void lockfile_ask_to_remove(struct asking *asking, struct inode *inode)
 
 	asking->done = removed;
 	steps_remove(&steps, inode);
-	if (inode->lockfile->is_ours && lockfile_links(inode) > 1)
-		steps_renumber(&steps, inode, inode, lockfile_links(inode) - 1);
+	if (inode->lockfile->is_ours && lockfile_links(inode->lockfile) > 1)
+		steps_renumber(&steps, inode, inode, lockfile_links(inode->lockfile) - 1);
 	steps_ask(&steps, asking);
 }
 
 /* The directory has been listed. */
 static void found_empty(struct asking *asking)
 {
-	struct inode *inode = inode_find(&asking->filesystem->inodes, asking->node);
+	struct inode *inode = inode_find(asking->filesystem->inodes, asking->node);
 
 	if (asking->read_error != 0)
 		asking_reply(asking, asking_errno(asking->read_error));
@@ -481,7 +485,7 @@ void lockfile_abandon(struct inode *inode)
 	if (user_lines_pass(asking->filesystem, inode->maker, USER_LINES_EVENTS))
 		log_lock_warning(inode->path,
 				 "process %d (%s), which made the lock file, has ended: removed",
-				 (int)inode->lockfile->maker, inode->lockfile->command);
+				 (int)inode->lockfile->maker.pid, inode->lockfile->maker.command);
 	asking->name = strdup(inode->name);
 	asking->node = inode->node;
 	steps_remove_path(&steps, inode->lockfile->path, STORE_ANY_VERSION);
@@ -495,6 +499,6 @@ void lockfile_abandon_all(struct filesystem *filesystem)
 {
 	struct inode *inode;
 
-	while ((inode = lockfile_next_abandoned(filesystem)) != NULL)
+	while ((inode = lockfile_name_next_abandoned(filesystem)) != NULL)
 		lockfile_abandon(inode);
 }

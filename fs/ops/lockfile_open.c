@@ -15,10 +15,11 @@
 #include <string.h>
 
 #include "files/filesystem.h"
-#include "files/handle_end.h"
-#include "files/lockfile_name.h"
-#include "files/reply.h"
+#include "files/shard.h"
 #include "files/user.h"
+#include "handles/handle_end.h"
+#include "handles/lockfile_name.h"
+#include "handles/reply.h"
 #include "ops/asking.h"
 #include "ops/late.h"
 #include "ops/lockfile_ops.h"
@@ -40,7 +41,8 @@ static int open_found(struct asking *asking, struct inode *directory)
 {
 	struct inode *inode = asking->made;
 	const struct lockfile_opening *opening = inode->lockfile->opening;
-	int error = !S_ISREG(asking->facts.mode) ? -EEXIST : lockfile_update(inode, &asking->facts);
+	int error = !S_ISREG(asking->facts.mode) ? -EEXIST
+						 : lockfile_text_update(inode, &asking->facts);
 
 	if (error != 0)
 		return error;
@@ -49,7 +51,7 @@ static int open_found(struct asking *asking, struct inode *directory)
 		.uid = opening->uid, .gid = opening->gid, .groups_unknown = true};
 	if (!access_allows(&caller, &access, access_wanted(opening->flags)))
 		return -EACCES;
-	return lockfile_appear(asking->filesystem, directory, inode, asking->is_ours);
+	return lockfile_name_appear(asking->filesystem, directory, inode, asking->is_ours);
 }
 
 /* Answers the GETATTR of the open. */
@@ -70,12 +72,12 @@ static void created(struct asking *asking)
 {
 	struct inode *inode = asking->made;
 	struct lockfile_opening *opening = inode->lockfile->opening;
-	struct inode *directory = inode_find_directory(&asking->filesystem->inodes, asking->parent);
+	struct inode *directory = inode_find_directory(asking->filesystem->inodes, asking->parent);
 	int error = asking->alter_error;
 
 	/* The process before may have made it, and have ended before it could tell. */
 	if (error == -EEXIST && asking->read_error == 0 && asking->is_ours &&
-	    lockfile_is_same(inode, &asking->facts))
+	    lockfile_text_is_same(inode, &asking->facts))
 		error = 0;
 	if (error == -EEXIST && (opening->flags & O_EXCL) == 0 && directory != NULL) {
 		if (asking->read_error == -ENOENT && asking->tries++ < TRIES_MAX) {
@@ -86,10 +88,10 @@ static void created(struct asking *asking)
 						: asking->read_error;
 	} else if (error == 0) {
 		if (asking->read_error == 0 && asking->is_ours)
-			error = lockfile_update(inode, &asking->facts);
+			error = lockfile_text_update(inode, &asking->facts);
 		if (error == 0)
-			error = directory != NULL ? lockfile_appear(asking->filesystem, directory,
-								    inode, true)
+			error = directory != NULL ? lockfile_name_appear(asking->filesystem,
+									 directory, inode, true)
 						  : -ENOENT;
 		if (error == 0)
 			late_touch(directory, opening->uid);
@@ -133,14 +135,14 @@ static int prepare(fuse_req_t req, struct inode *parent, const char *name, mode_
 	int error = asking_check(req);
 
 	if (error == 0)
-		error = lockfile_prepare(filesystem, parent, name, S_IFREG | (mode & 07777),
-					 caller->uid, caller->gid, 0, &inode);
+		error = lockfile_name_prepare(filesystem, parent, name, S_IFREG | (mode & 07777),
+					      caller->uid, caller->gid, 0, &inode);
 	if (error != 0)
 		return error;
 	if (inode->access.fixed)
 		error = access_check(req, &inode->access, access_wanted(flags));
 	struct lockfile_opening *opening = calloc(1, sizeof(*opening));
-	if (error == 0 && (opening == NULL || !lockfile_renew_id(inode)))
+	if (error == 0 && (opening == NULL || !lockfile_renew_id(inode->lockfile)))
 		error = -ENOMEM;
 	if (error != 0) {
 		free(opening);
@@ -152,7 +154,7 @@ static int prepare(fuse_req_t req, struct inode *parent, const char *name, mode_
 	opening->gid = caller->gid;
 	opening->flags = flags;
 	inode->lockfile->opening = opening;
-	lockfile_note_maker(inode, caller->pid);
+	lockfile_name_note_maker(inode, caller->pid);
 	*ret = inode;
 	return 0;
 }
@@ -224,17 +226,17 @@ void lockfile_resume_all(struct filesystem *filesystem)
 {
 	struct inode *inode, *next;
 
-	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
+	HASH_ITER (by_node, filesystem->inodes->by_node, inode, next) {
 		struct lockfile *lockfile = inode->lockfile;
 		const struct inode *directory;
 
 		if (lockfile != NULL)
-			lockfile_reopen_maker(inode);
-		if (lockfile != NULL && lockfile->maker_ended && inode->parent != NULL)
+			lockfile_name_reopen_maker(inode);
+		if (lockfile != NULL && lockfile->maker.ended && inode->parent != NULL)
 			lockfile_abandon(inode);
 		if (lockfile == NULL || lockfile->opening == NULL || lockfile->opening->decided)
 			continue;
-		directory = inode_directory(&filesystem->inodes, inode);
+		directory = inode_directory(filesystem->inodes, inode);
 		if (directory == NULL || wait_for(inode, directory) != 0) {
 			lockfile->opening->decided = true;
 			lockfile->opening->error = EIO;

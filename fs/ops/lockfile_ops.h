@@ -9,8 +9,8 @@
 
 #include <fuse_lowlevel.h>
 
-#include "files/handle.h"
 #include "files/inode.h"
+#include "handles/handle.h"
 #include "ops/steps.h"
 
 /* lockfile_name.c */

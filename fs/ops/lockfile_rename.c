@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "files/filesystem.h"
-#include "files/lockfile_name.h"
+#include "handles/lockfile_name.h"
 #include "ops/asking.h"
 #include "ops/late.h"
 #include "ops/lockfile_ops.h"
@@ -54,19 +54,19 @@ static void list_source(struct asking *asking, struct inode *source);
 /* What is renamed, while it has the old name. */
 static struct inode *source_of(const struct asking *asking)
 {
-	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node);
+	struct inode *source = inode_find(asking->filesystem->inodes, asking->node);
 	return source != NULL && source->parent != NULL ? source : NULL;
 }
 
 static struct inode *new_parent_of(const struct asking *asking)
 {
-	return inode_find_directory(&asking->filesystem->inodes, renaming_of(asking)->new_parent);
+	return inode_find_directory(asking->filesystem->inodes, renaming_of(asking)->new_parent);
 }
 
 /* Whether what is replaced has other names, which are told. */
 static bool has_links(const struct inode *target)
 {
-	return lockfile_is_ours(target) && lockfile_links(target) > 1;
+	return lockfile_is_ours(target) && lockfile_links(target->lockfile) > 1;
 }
 
 static void drop_moved(struct asking *asking)
@@ -94,7 +94,7 @@ static void move_names(struct steps *steps, const struct renaming *renaming, str
 			steps->error = -ENOMEM;
 			return;
 		}
-		steps_make(steps, STEP_MAKE, moved, lockfile_links(child));
+		steps_make(steps, STEP_MAKE, moved, lockfile_links(child->lockfile));
 		steps_remove(steps, child);
 	}
 }
@@ -111,10 +111,11 @@ static void ask_to_rename(struct asking *asking, struct inode *source)
 	asking->done = renamed;
 	asking->made->lockfile->is_moved = renaming->moved_count > 0;
 	inode_mark(asking->made);
-	steps_make(&steps, replaces ? STEP_TAKE : STEP_MAKE, asking->made, lockfile_links(source));
+	steps_make(&steps, replaces ? STEP_TAKE : STEP_MAKE, asking->made,
+		   lockfile_links(source->lockfile));
 	steps_remove(&steps, source);
 	if (has_links(target))
-		steps_renumber(&steps, target, target, lockfile_links(target) - 1);
+		steps_renumber(&steps, target, target, lockfile_links(target->lockfile) - 1);
 	else
 		move_names(&steps, renaming, source);
 	lockfile_ask_to_make(asking, &steps);
@@ -126,12 +127,12 @@ static void found_source(struct asking *asking)
 	struct inode *source = source_of(asking);
 	int error = source != NULL ? asking->read_error : -ENOENT;
 
-	if (error == 0 && !lockfile_is_same(source, &asking->facts))
+	if (error == 0 && !lockfile_text_is_same(source, &asking->facts))
 		error = -ENOENT;
 	if (error == 0)
-		error = lockfile_update(source, &asking->facts);
+		error = lockfile_text_update(source, &asking->facts);
 	if (error == 0)
-		error = text_set(asking->made, source->text.bytes, source->text.count,
+		error = text_set(&asking->made->text, source->text.bytes, source->text.count,
 				 asking->made->maker);
 	if (error != 0) {
 		fail(asking, asking_errno(error));
@@ -153,7 +154,7 @@ static void appear_moved(struct asking *asking)
 	for (size_t i = 0; i < renaming->moved_count; i++) {
 		struct inode *moved = renaming->moved[i];
 		if (asking->resumed ||
-		    lockfile_appear(asking->filesystem, asking->made, moved, true) != 0)
+		    lockfile_name_appear(asking->filesystem, asking->made, moved, true) != 0)
 			inode_detach(asking->filesystem, moved);
 	}
 	renaming->moved_count = 0;
@@ -171,7 +172,7 @@ static void conclude(struct asking *asking, struct inode *source)
 		drop_moved(asking);
 	if (error == 0 && source != NULL) {
 		late_touch(source->parent, asking->uid);
-		lockfile_forget(asking->filesystem, source);
+		lockfile_name_forget(asking->filesystem, source);
 	}
 	asking_reply(asking, error == 0 ? 0 : asking_errno(error));
 }
@@ -184,7 +185,7 @@ static void taken_back(struct asking *asking)
 	int error = asking->alter_error;
 
 	if (error != 0 && source != NULL)
-		lockfile_forget(filesystem, source);
+		lockfile_name_forget(filesystem, source);
 	late_touch(new_parent_of(asking), asking->uid);
 	fail(asking, error == 0 ? ENOTEMPTY : asking_errno(error));
 }
@@ -194,14 +195,14 @@ static void make_again(struct steps *steps, struct inode *inode)
 {
 	uint64_t number = inode->lockfile->number;
 
-	if (!lockfile_renew_id(inode))
+	if (!lockfile_renew_id(inode->lockfile))
 		steps->error = -EIO;
 	if (!inode_is_directory(inode)) /* whose number the new directory keeps */
 		inode->lockfile->number = number;
 	inode->lockfile->is_ours = true;
 	inode->lockfile->version = 0;
 	inode_mark(inode);
-	steps_make(steps, STEP_MAKE, inode, lockfile_links(inode));
+	steps_make(steps, STEP_MAKE, inode, lockfile_links(inode->lockfile));
 }
 
 /* What was renamed has its former names again. The new directory stays for what else is in it. */
@@ -339,7 +340,7 @@ static void forget_others(struct asking *asking, struct inode *source)
 
 	HASH_ITER (by_name, source->children, child, next) {
 		if (!is_moved(asking, child->name) && !child->lockfile->is_ours)
-			lockfile_forget(asking->filesystem, child);
+			lockfile_name_forget(asking->filesystem, child);
 	}
 }
 
@@ -351,7 +352,7 @@ static void read_next(struct asking *asking, struct inode *source)
 		ask_to_rename(asking, source);
 		return;
 	}
-	char *path = lockfile_path_below(source, asking->names[asking->names_count - 1]);
+	char *path = inode_lockfile_path(source, asking->names[asking->names_count - 1]);
 	asking->done = found_child;
 	if (path != NULL)
 		asking_read(asking, path);
@@ -371,8 +372,8 @@ static void found_child(struct asking *asking)
 		return;
 	}
 	if (error == 0)
-		error = lockfile_know(asking->filesystem, source, name, &asking->facts,
-				      asking->is_ours, asking->uid, &child);
+		error = lockfile_name_know(asking->filesystem, source, name, &asking->facts,
+					   asking->is_ours, asking->uid, &child);
 	if (error == 0)
 		error = prepare_to_move(asking, child);
 	if (error != 0 && error != -ENOENT) {

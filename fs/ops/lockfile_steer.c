@@ -14,8 +14,8 @@
 #include "dlockfs.h"
 #include "files/access.h"
 #include "files/filesystem.h"
-#include "files/lockfile_name.h"
 #include "files/lockfile_view.h"
+#include "handles/lockfile_name.h"
 #include "ops/asking.h"
 #include "ops/lockfile_ops.h"
 #include "status/status.h"
@@ -37,7 +37,7 @@ static const struct order *order_of(const struct asking *asking)
 /* The inode of what is meant; NULL: this host does not know it. */
 static struct inode *find(const struct asking *asking)
 {
-	struct inode *inode = lockfile_find(asking->filesystem, order_of(asking)->path);
+	struct inode *inode = lockfile_name_find(asking->filesystem, order_of(asking)->path);
 	return inode != NULL && strcmp(inode->lockfile->id, order_of(asking)->id) == 0 ? inode
 										       : NULL;
 }
@@ -46,7 +46,7 @@ static struct inode *find(const struct asking *asking)
 static void ask_store(struct asking *asking, void (*ask)(struct asking *asking, const char *path),
 		      void (*done)(struct asking *asking))
 {
-	char *path = lockfile_file_path(asking->filesystem->config, order_of(asking)->path);
+	char *path = lockfile_view_file_path(asking->filesystem->config, order_of(asking)->path);
 
 	asking->done = done;
 	if (path != NULL)
@@ -68,7 +68,7 @@ static void removed(struct asking *asking)
 	if (asking->alter_error == 0)
 		lockfile_log_taken(asking, order_of(asking)->path, asking->facts.who, "broken");
 	if (asking->alter_error == 0 && inode != NULL)
-		lockfile_forget(asking->filesystem, inode);
+		lockfile_name_forget(asking->filesystem, inode);
 	asking_reply(asking, asking->alter_error == 0 ? 0 : asking_errno(asking->alter_error));
 }
 
@@ -87,7 +87,7 @@ static void take_away(struct asking *asking)
 			asking_reply(asking, ENOMEM);
 		return;
 	}
-	char *path = lockfile_file_path(asking->filesystem->config, order_of(asking)->path);
+	char *path = lockfile_view_file_path(asking->filesystem->config, order_of(asking)->path);
 	steps_remove_path(&steps, path, asking->facts.version);
 	asking->done = removed;
 	if (path != NULL)
@@ -128,7 +128,7 @@ static int revoke(const struct asking *asking)
 		return -EREMOTE;
 	snprintf(who, sizeof(who), "uid=%u,pid=%d,host=%.64s", asking->uid, (int)asking->thread,
 		 filesystem->host);
-	return lockfile_revoke(inode, who);
+	return lockfile_name_revoke(inode, who);
 }
 
 /* What there is by that path has been read. */

@@ -18,12 +18,15 @@
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/lockfile.h"
-#include "files/reply.h"
+#include "files/looked.h"
+#include "files/names.h"
 #include "files/user.h"
+#include "handles/reply.h"
 #include "kernel/calling.h"
 #include "kernel/nosymfollow.h"
 #include "kernel/notifier.h"
 #include "kernel/request.h"
+#include "ops/calls.h"
 #include "ops/lockfile_ops.h"
 #include "ops/ops.h"
 #include "status/status.h"
@@ -41,8 +44,8 @@ static void reply_no_entry(fuse_req_t req)
 /* Whether the lookup finds the inode. */
 static bool is_found(fuse_req_t req, const struct inode *inode)
 {
-	return inode_is_directory(inode) ||
-	       (filesystem_of(req)->calls_are_seen && calling_makes_name(fuse_req_ctx(req)->pid));
+	return inode_is_directory(inode) || (filesystem_of(req)->calls->calls_are_seen &&
+					     calling_makes_name(fuse_req_ctx(req)->pid));
 }
 
 /* Valid replies: entry, err. */
@@ -56,12 +59,12 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent_node, const char *name)
 		status_lookup_top(req);
 		return;
 	}
-	struct inode *parent = inode_find_directory(&filesystem_of(req)->inodes, parent_node);
+	struct inode *parent = inode_find_directory(filesystem_of(req)->inodes, parent_node);
 	struct inode *inode = parent != NULL ? inode_child(parent, name) : NULL;
 
 	if (strlen(name) > NAME_BYTES_MAX)
 		fuse_reply_err(req, ENAMETOOLONG);
-	else if (parent != NULL && lockfile_directory(parent))
+	else if (parent != NULL && inode_keeps_lockfiles(parent))
 		lockfile_lookup(req, parent, name);
 	else if (inode != NULL && is_found(req, inode))
 		reply_entry(req, inode);
@@ -117,7 +120,7 @@ static int make_room(struct filesystem *filesystem, uid_t uid, const struct inod
 {
 	size_t shares = inode_name_shares(parent, name);
 
-	filesystem_make_room(filesystem, uid, shares);
+	names_make_room(filesystem, uid, shares);
 	return user_check(filesystem, uid, USER_NAMES, shares);
 }
 
@@ -125,13 +128,13 @@ static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
-	struct inode *parent = inode_find_directory(&filesystem->inodes, parent_node);
+	struct inode *parent = inode_find_directory(filesystem->inodes, parent_node);
 	struct inode *inode = NULL;
 	int error = check_reserved(parent_node, name);
 
 	if (error == 0 && parent == NULL)
 		error = looked_stale(filesystem, caller->pid);
-	else if (error == 0 && lockfile_directory(parent)) {
+	else if (error == 0 && inode_keeps_lockfiles(parent)) {
 		lockfile_make(req, parent, name, mode, NULL);
 		return;
 	} else if (error == 0 && inode_child(parent, name) != NULL)
@@ -186,13 +189,13 @@ static int may_remove(fuse_req_t req, const struct inode *inode)
 static void take_away(fuse_req_t req, fuse_ino_t parent_node, const char *name, bool directory)
 {
 	struct filesystem *filesystem = filesystem_of(req);
-	struct inode *parent = inode_find_directory(&filesystem->inodes, parent_node);
+	struct inode *parent = inode_find_directory(filesystem->inodes, parent_node);
 	struct inode *inode = parent != NULL ? inode_child(parent, name) : NULL;
 	int error = check_reserved(parent_node, name);
 
 	if (error != 0) {
 		fuse_reply_err(req, -error);
-	} else if (parent != NULL && lockfile_directory(parent)) {
+	} else if (parent != NULL && inode_keeps_lockfiles(parent)) {
 		lockfile_remove(req, parent, name, directory);
 	} else if (inode == NULL) {
 		fuse_reply_err(req, ENOENT);
@@ -224,27 +227,26 @@ void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 static struct inode *lockfile_parent(fuse_req_t req, fuse_ino_t node)
 {
 	struct inode *parent =
-		status_owns(node) ? NULL : inode_find_directory(&filesystem_of(req)->inodes, node);
-	return parent != NULL && lockfile_directory(parent) ? parent : NULL;
+		status_owns(node) ? NULL : inode_find_directory(filesystem_of(req)->inodes, node);
+	return parent != NULL && inode_keeps_lockfiles(parent) ? parent : NULL;
 }
 
 /* Whether it has been taken away since the kernel looked it up. */
 static bool has_gone(fuse_req_t req, fuse_ino_t node)
 {
-	return !status_owns(node) && inode_find(&filesystem_of(req)->inodes, node) == NULL;
+	return !status_owns(node) && inode_find(filesystem_of(req)->inodes, node) == NULL;
 }
 
 static bool has_directory_gone(fuse_req_t req, fuse_ino_t node)
 {
-	return !status_owns(node) &&
-	       inode_find_directory(&filesystem_of(req)->inodes, node) == NULL;
+	return !status_owns(node) && inode_find_directory(filesystem_of(req)->inodes, node) == NULL;
 }
 
 /* Valid replies: entry, err. Where the kernel follows links, none leads away. */
 void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent_node, const char *name)
 {
 	struct inode *parent = lockfile_parent(req, parent_node);
-	bool refused = filesystem_of(req)->follows_links && nosymfollow_leads_away(target);
+	bool refused = filesystem_of(req)->calls->follows_links && nosymfollow_leads_away(target);
 
 	if (parent != NULL && check_reserved(parent_node, name) == 0 && !refused)
 		lockfile_make(req, parent, name, S_IFLNK | 0777, target);
@@ -273,7 +275,7 @@ void op_rename(fuse_req_t req, fuse_ino_t parent_node, const char *name, fuse_in
 void op_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent_node, const char *new_name)
 {
 	struct inode *inode =
-		status_owns(node) ? NULL : inode_find(&filesystem_of(req)->inodes, node);
+		status_owns(node) ? NULL : inode_find(filesystem_of(req)->inodes, node);
 	struct inode *new_parent = lockfile_parent(req, new_parent_node);
 	bool lasts = inode != NULL && inode->lockfile != NULL;
 
@@ -289,7 +291,7 @@ void op_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent_node, const 
 void op_readlink(fuse_req_t req, fuse_ino_t node)
 {
 	struct inode *inode =
-		status_owns(node) ? NULL : inode_find(&filesystem_of(req)->inodes, node);
+		status_owns(node) ? NULL : inode_find(filesystem_of(req)->inodes, node);
 
 	if (inode != NULL && inode->lockfile != NULL)
 		lockfile_readlink(req, inode);

@@ -11,15 +11,20 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "files/audit.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
-#include "files/handle_end.h"
 #include "files/inode.h"
 #include "files/lockfile.h"
-#include "files/parked.h"
-#include "files/reply.h"
+#include "files/looked.h"
+#include "files/metrics.h"
+#include "files/names.h"
+#include "files/shard.h"
 #include "files/user.h"
+#include "handles/audit.h"
+#include "handles/handle_end.h"
+#include "handles/holder.h"
+#include "handles/parked.h"
+#include "handles/reply.h"
 #include "kernel/notifier.h"
 #include "kernel/request.h"
 #include "ops/late.h"
@@ -32,7 +37,7 @@
 void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct filesystem *filesystem = filesystem_of(req);
-	struct inode *inode = inode_find(&filesystem->inodes, node);
+	struct inode *inode = inode_find(filesystem->inodes, node);
 
 	if (status_owns(node)) {
 		status_open(req, node, info);
@@ -103,12 +108,12 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 {
 	bool foreign = is_foreign_exclusive(req, flags);
 	struct filesystem *filesystem = filesystem_of(req);
-	struct inode *parent = inode_find_directory(&filesystem->inodes, parent_node);
+	struct inode *parent = inode_find_directory(filesystem->inodes, parent_node);
 	if (status_owns(parent_node))
 		return -EROFS;
 	if (parent == NULL)
 		return looked_stale(filesystem, fuse_req_ctx(req)->pid);
-	if (parent == filesystem->inodes.root && strcmp(name, STATUS_NAME) == 0)
+	if (parent == filesystem->inodes->root && strcmp(name, STATUS_NAME) == 0)
 		return -EPERM; /* reserved */
 	struct inode *inode = inode_child(parent, name);
 	if (inode != NULL && inode_is_directory(inode))
@@ -122,7 +127,7 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 	}
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	size_t shares = inode_name_shares(parent, name);
-	filesystem_make_room(filesystem, caller->uid, shares);
+	names_make_room(filesystem, caller->uid, shares);
 	int error = user_check(filesystem, caller->uid, USER_NAMES, shares);
 	if (error != 0)
 		return error;
@@ -182,10 +187,10 @@ static void write_path(fuse_req_t req, fuse_ino_t parent_node, const char *name,
 		       char path[CREATED_PATH_BYTES])
 {
 	const struct filesystem *filesystem = filesystem_of(req);
-	const struct inode *parent = inode_find_directory(&filesystem->inodes, parent_node);
+	const struct inode *parent = inode_find_directory(filesystem->inodes, parent_node);
 
 	snprintf(path, CREATED_PATH_BYTES, "%s%s%s", parent != NULL ? parent->path : "",
-		 parent != NULL && parent != filesystem->inodes.root ? "/" : "", name);
+		 parent != NULL && parent != filesystem->inodes->root ? "/" : "", name);
 }
 
 /* The flags by which a lock file is to be opened: an exclusive open may be one that takes no lock,
@@ -226,8 +231,8 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	struct inode *inode = NULL;
 
 	struct inode *directory =
-		status_owns(parent) ? NULL : inode_find_directory(&filesystem->inodes, parent);
-	if (directory != NULL && lockfile_directory(directory) &&
+		status_owns(parent) ? NULL : inode_find_directory(filesystem->inodes, parent);
+	if (directory != NULL && inode_keeps_lockfiles(directory) &&
 	    (parent != FUSE_ROOT_ID || strcmp(name, STATUS_NAME) != 0)) {
 		lockfile_create_open(req, directory, name, mode, info);
 		return;
@@ -272,7 +277,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
  * open(O_EXCL). */
 void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
-	struct handle *handle = handle_find(&filesystem_of(req)->handles, node, info);
+	struct handle *handle = handle_find(filesystem_of(req)->handles, node, info);
 	struct owner *owner = handle != NULL ? handle_any_owner(handle) : NULL;
 	(void)node;
 
@@ -299,7 +304,7 @@ void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 void op_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct filesystem *filesystem = filesystem_of(req);
-	struct handle *handle = handle_find(&filesystem->handles, node, info);
+	struct handle *handle = handle_find(filesystem->handles, node, info);
 
 	if (status_owns(node)) {
 		status_release(req, info);

@@ -12,8 +12,8 @@
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/lockfile.h"
-#include "files/parked.h"
 #include "files/user.h"
+#include "handles/parked.h"
 #include "ops/late.h"
 #include "ops/lockfile_ops.h"
 #include "ops/ops.h"
@@ -44,9 +44,9 @@ static void ask_next(struct shard *shard)
 
 void serving_ask(struct filesystem *filesystem)
 {
-	for (size_t i = 0; i < filesystem->shards.count; i++) {
-		if (filesystem->shards.list[i].proofs.first != NULL)
-			ask_next(&filesystem->shards.list[i]);
+	for (size_t i = 0; i < filesystem->shards->count; i++) {
+		if (filesystem->shards->list[i].proofs.first != NULL)
+			ask_next(&filesystem->shards->list[i]);
 	}
 }
 
@@ -86,7 +86,7 @@ static void prove(fuse_req_t req, struct handle *handle, enum parked_kind kind)
 /* Valid replies: err. */
 void op_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_file_info *info)
 {
-	struct handle *handle = handle_find(&filesystem_of(req)->handles, node, info);
+	struct handle *handle = handle_find(filesystem_of(req)->handles, node, info);
 	(void)datasync;
 
 	if (status_owns(node))
@@ -128,7 +128,7 @@ void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argum
 	      struct fuse_file_info *info, unsigned int flags, const void *in, size_t in_bytes,
 	      size_t out_bytes)
 {
-	struct handle *handle = handle_find(&filesystem_of(req)->handles, node, info);
+	struct handle *handle = handle_find(filesystem_of(req)->handles, node, info);
 	(void)argument;
 
 	if (status_owns(node) && writes_hold(req))

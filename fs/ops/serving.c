@@ -14,17 +14,20 @@
 #include "base/clock.h"
 #include "base/histogram.h"
 #include "base/log.h"
-#include "files/audit.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
-#include "files/handle_end.h"
-#include "files/holder.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
-#include "files/parked.h"
-#include "files/steer.h"
-#include "files/telling.h"
+#include "files/lockfile_view.h"
+#include "files/looked.h"
+#include "files/names.h"
 #include "files/user.h"
+#include "handles/audit.h"
+#include "handles/handle_end.h"
+#include "handles/holder.h"
+#include "handles/parked.h"
+#include "handles/steer.h"
+#include "handles/telling.h"
 #include "kernel/lease_board.h"
 #include "kernel/request.h"
 #include "kernel/warden.h"
@@ -71,11 +74,11 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 		connection->max_write = REQUEST_BYTES_MAX - REQUEST_HEADERS_BYTES;
 	/* A program that takes over keeps the former value: its version of libfuse might agree on
 	 * another one. */
-	if (filesystem->requests.max_write != 0)
-		connection->max_write = filesystem->requests.max_write;
-	filesystem->requests.max_write = connection->max_write;
-	if (filesystem->on_ready != NULL)
-		filesystem->on_ready(filesystem->context);
+	if (filesystem->requests->max_write != 0)
+		connection->max_write = filesystem->requests->max_write;
+	filesystem->requests->max_write = connection->max_write;
+	if (filesystem->calls->on_ready != NULL)
+		filesystem->calls->on_ready(filesystem->calls->context);
 }
 
 /* Of the lines that users have caused. */
@@ -87,34 +90,45 @@ static void tell_left_out(struct filesystem *filesystem, bool all)
 
 static void tell_lines(struct timer *timer)
 {
-	struct filesystem *filesystem = TIMER_WHOLE(timer, struct filesystem, lines_timer);
+	struct filesystem *filesystem = TIMER_WHOLE(timer, struct filesystem, due.lines);
+	int64_t due_ms;
 
 	tell_left_out(filesystem, false);
-	if (user_lines_deadline(&filesystem->lines) != INT64_MAX)
-		timers_set(&filesystem->timers, timer, user_lines_deadline(&filesystem->lines));
+	due_ms = user_lines_deadline(filesystem->users->lines);
+	if (due_ms != INT64_MAX)
+		timers_set(&filesystem->due.timers, timer, due_ms);
 }
 
-int serving_init(struct filesystem *filesystem, const struct config *config,
-		 const struct shards *shards)
+int serving_init(struct serving *serving, const struct config *config, struct shards *shards)
 {
-	*filesystem = (struct filesystem){
-		.config = config,
-		.shards = *shards,
-		.inodes.last_node = FUSE_ROOT_ID - 1,
-		.idle_timer.on_due = filesystem_drop_idle,
-		.lines_timer.on_due = tell_lines,
-		.held_timer.on_due = held_end,
-		.makers = epoll_create1(EPOLL_CLOEXEC),
+	struct filesystem *filesystem = &serving->filesystem;
+
+	*serving = (struct serving){
+		.filesystem = {.config = config,
+			       .shards = shards,
+			       .inodes = &serving->inodes,
+			       .handles = &serving->handles,
+			       .users = &serving->users,
+			       .requests = &serving->requests,
+			       .calls = &serving->calls,
+			       .metrics = &serving->metrics,
+			       .briefs = &serving->briefs,
+			       .telling = &serving->telling,
+			       /* From there on the kernel checks attributes anew after CREATE;
+				* before, open(2) returns at once. */
+			       .exclusive_open_waits = kernel_is_of_5(7),
+			       .due = {.idle.on_due = names_drop_idle,
+				       .lines.on_due = tell_lines,
+				       .held.on_due = held_end}},
+		.inodes = {.last_node = FUSE_ROOT_ID - 1, .makers = epoll_create1(EPOLL_CLOEXEC)},
+		.users = {.lines = &serving->user_lines, .writes = &serving->user_writes},
 		/* From there on calling_makes_name() is safe. */
-		.calls_are_seen = kernel_is_of_5(11),
-		/* From there on the kernel checks attributes anew after CREATE; before, open(2)
-		 * returns at once. */
-		.exclusive_open_waits = kernel_is_of_5(7),
+		.calls.calls_are_seen = kernel_is_of_5(11),
 	};
 	for (size_t i = 0; i < shards->count; i++)
 		shards->list[i].filesystem = filesystem;
-	metrics_init(&filesystem->metrics);
-	if (filesystem->makers < 0)
+	metrics_init(filesystem->metrics);
+	if (filesystem->inodes->makers < 0)
 		return -errno;
 	if (gethostname(filesystem->host, sizeof(filesystem->host) - 1) < 0)
 		return -errno;
@@ -126,7 +140,7 @@ int serving_init(struct filesystem *filesystem, const struct config *config,
 	if (filesystem->status == NULL)
 		return -ENOMEM;
 	int error = inode_create(filesystem, NULL, "", S_IFDIR | config->mode, warden_uid(),
-				 warden_gid(), &filesystem->inodes.root);
+				 warden_gid(), &filesystem->inodes->root);
 	if (error != 0)
 		serving_finish(filesystem);
 	return error;
@@ -140,7 +154,7 @@ void serving_prepare_handover(struct filesystem *filesystem)
 	telling_finish(filesystem);
 	waiting_refuse_all(filesystem->status->waits, &status_waiting, -ETIMEDOUT);
 	waiting_refuse_all(filesystem->steers, &steer_kind, -EIO);
-	HANDLES_FOREACH (&filesystem->handles, handle) {
+	HANDLES_FOREACH (filesystem->handles, handle) {
 		handle_wake_poll(handle);
 	}
 }
@@ -148,16 +162,16 @@ void serving_prepare_handover(struct filesystem *filesystem)
 void serving_stop(struct filesystem *filesystem)
 {
 	struct handle *handle;
-	shards_end(&filesystem->shards);
+	shards_end(filesystem->shards);
 	telling_finish(filesystem);
-	HANDLES_FOREACH (&filesystem->handles, handle) {
+	HANDLES_FOREACH (filesystem->handles, handle) {
 		waiting_refuse_all(handle->parked, &parked_kind, -ENOLCK);
 	}
 	waiting_refuse_all(filesystem->status->waits, &status_waiting, -EIO);
 	waiting_refuse_all(filesystem->steers, &steer_kind, -EIO);
-	waiting_refuse_all(filesystem->askings, &asking_kind, -EIO);
-	waiting_refuse_all(filesystem->held, &held_kind, -EIO);
-	waiting_refuse_all(filesystem->held_until, &held_kind, -EIO);
+	waiting_refuse_all(filesystem->calls->askings, &asking_kind, -EIO);
+	waiting_refuse_all(filesystem->calls->held, &held_kind, -EIO);
+	waiting_refuse_all(filesystem->calls->held_until, &held_kind, -EIO);
 	late_finish(filesystem);
 	tell_left_out(filesystem, true);
 }
@@ -165,24 +179,24 @@ void serving_stop(struct filesystem *filesystem)
 void serving_finish(struct filesystem *filesystem)
 {
 	struct handle *handle;
-	while ((handle = handle_table_next(&filesystem->handles.by_number, 0)) != NULL)
+	while ((handle = handle_table_next(&filesystem->handles->by_number, 0)) != NULL)
 		handle_close(handle);
-	handle_table_finish(&filesystem->handles.by_number);
+	handle_table_finish(&filesystem->handles->by_number);
 	looked_finish(filesystem);
 	op_dir_finish(filesystem);
-	if (filesystem->inodes.root != NULL)
-		inode_free_tree(filesystem, filesystem->inodes.root);
+	if (filesystem->inodes->root != NULL)
+		inode_free_tree(filesystem, filesystem->inodes->root);
 	/* Inodes without a name that the kernel has not forgotten. */
-	while (filesystem->inodes.by_node != NULL)
-		inode_free_tree(filesystem, filesystem->inodes.by_node);
-	briefs_finish(&filesystem->briefs);
+	while (filesystem->inodes->by_node != NULL)
+		inode_free_tree(filesystem, filesystem->inodes->by_node);
+	briefs_finish(filesystem->briefs);
 	status_content_close_all(filesystem);
 	status_destroy(filesystem->status);
 	filesystem->status = NULL;
-	while (filesystem->requests.kept != NULL)
-		kept_request_free(filesystem, filesystem->requests.kept);
-	close(filesystem->makers);
-	user_writes_finish(&filesystem->writes);
+	while (filesystem->requests->kept != NULL)
+		kept_request_free(filesystem, filesystem->requests->kept);
+	close(filesystem->inodes->makers);
+	user_writes_finish(filesystem->users->writes);
 }
 
 void serving_advance(struct filesystem *filesystem, int64_t now_ms)
@@ -190,8 +204,8 @@ void serving_advance(struct filesystem *filesystem, int64_t now_ms)
 	filesystem->now_ms = now_ms;
 	if (telling_is_due(filesystem))
 		telling_advance(filesystem);
-	timers_run(&filesystem->timers, now_ms);
-	if (filesystem->lates != NULL)
+	timers_run(&filesystem->due.timers, now_ms);
+	if (filesystem->calls->lates != NULL)
 		late_advance(filesystem);
 	if (filesystem->status->waits != NULL)
 		waiting_advance(filesystem->status->waits, &status_waiting, now_ms);
@@ -212,11 +226,11 @@ int64_t serving_deadline(const struct filesystem *filesystem)
 	const struct waiting *waits = filesystem->status->waits, *steers = filesystem->steers;
 	const int64_t times_ms[] = {
 		telling_is_due(filesystem) ? filesystem->now_ms : INT64_MAX,
-		filesystem->lates != NULL ? late_deadline(filesystem) : INT64_MAX,
+		filesystem->calls->lates != NULL ? late_deadline(filesystem) : INT64_MAX,
 		waits != NULL ? waiting_deadline(waits, &status_waiting) : INT64_MAX,
 		steers != NULL ? waiting_deadline(steers, &steer_kind) : INT64_MAX,
 	};
-	int64_t first_ms = timers_due(&filesystem->timers);
+	int64_t first_ms = timers_due(&filesystem->due.timers);
 
 	for (size_t i = 0; i < sizeof(times_ms) / sizeof(*times_ms); i++)
 		first_ms = times_ms[i] < first_ms ? times_ms[i] : first_ms;
@@ -305,9 +319,9 @@ static void on_ranges(void *context, void *owner_cookie, ptrdiff_t more)
 
 	/* The user exists already: it has the open file. */
 	if (more > 0)
-		user_add(&shard->filesystem->users, handle->user->uid, USER_RANGES, (size_t)more);
+		user_add(shard->filesystem->users, handle->user->uid, USER_RANGES, (size_t)more);
 	else
-		user_leave(&shard->filesystem->users, handle->user, USER_RANGES, (size_t)-more);
+		user_leave(shard->filesystem->users, handle->user, USER_RANGES, (size_t)-more);
 }
 
 static const struct engine_events engine_events = {
@@ -326,7 +340,7 @@ static const struct engine_events engine_events = {
 	.on_ranges = on_ranges,
 };
 
-const struct shard_events serving_events = {&engine_events, &asking_events};
+const struct shard_events serving_events = {&engine_events, &asking_events, &lockfile_view_files};
 
 const struct fuse_lowlevel_ops serving_ops = {
 	.init = op_init,

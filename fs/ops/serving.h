@@ -10,10 +10,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct config;
-struct filesystem;
-struct shard_events;
-struct shards;
+#include "files/filesystem.h"
+#include "files/inode.h"
+#include "files/metrics.h"
+#include "files/request.h"
+#include "files/shard.h"
+#include "files/user.h"
+#include "files/user_lines.h"
+#include "files/user_writes.h"
+#include "handles/brief.h"
+#include "handles/handle.h"
+#include "handles/telling.h"
+#include "ops/calls.h"
+
+/* The file system, and the parts to which it points. */
+struct serving {
+	struct filesystem filesystem;
+	struct inodes inodes;
+	struct handles handles;
+	struct users users;
+	struct user_lines user_lines;
+	struct user_writes user_writes;
+	struct requests requests;
+	struct calls calls;
+	struct metrics metrics;
+	struct briefs briefs;
+	struct telling telling;
+};
 
 /* The handlers for fuse_session_new(); their userdata is the file system. */
 extern const struct fuse_lowlevel_ops serving_ops;
@@ -22,8 +45,7 @@ extern const struct fuse_lowlevel_ops serving_ops;
 extern const struct shard_events serving_events;
 
 /* Makes the root. The configuration and the shards stay the caller's. Returns 0 or -errno. */
-int serving_init(struct filesystem *filesystem, const struct config *config,
-		 const struct shards *shards);
+int serving_init(struct serving *serving, const struct config *config, struct shards *shards);
 
 /* Another program is to go on in place of this one: answers requests in .dlockfs that wait
  * (ETIMEDOUT) and orders to release or break (EIO), and wakes poll(2), whose callers then ask the

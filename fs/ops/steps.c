@@ -18,7 +18,7 @@ static void add(struct steps *steps, enum store_step_kind kind, const char *path
 static void add_text(struct steps *steps, enum store_step_kind kind, const struct inode *inode,
 		     nlink_t links, uint32_t version)
 {
-	const char *text = lockfile_format(inode, links);
+	const char *text = lockfile_text_format(inode, links);
 
 	if (text != NULL)
 		add(steps, kind, inode->lockfile->path, text, version);

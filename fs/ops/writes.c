@@ -5,7 +5,9 @@
 #include "ops/writes.h"
 
 #include "files/filesystem.h"
+#include "files/request.h"
 #include "files/user.h"
+#include "files/user_writes.h"
 #include "ops/held.h"
 
 /* What is handled again has been let in. */
@@ -17,7 +19,7 @@ static bool has_paid(const struct requests *requests)
 /* Who may wait for nothing more is refused by what the call is for. */
 static bool may_wait(const struct filesystem *filesystem, uid_t uid)
 {
-	const struct user *user = user_find(&filesystem->users, uid);
+	const struct user *user = user_find(filesystem->users, uid);
 	int64_t limit = user_limit(filesystem->config, USER_WAITERS);
 
 	return user == NULL || user->counts[USER_WAITERS] < (size_t)limit;
@@ -30,7 +32,7 @@ static bool hold_until(fuse_req_t req, int64_t due_ms)
 	if (due_ms == 0 || !may_wait(filesystem, fuse_req_ctx(req)->uid) ||
 	    !held_hold(req, true, due_ms))
 		return false;
-	filesystem->writes.delayed++;
+	filesystem->users->writes->delayed++;
 	return true;
 }
 
@@ -39,9 +41,9 @@ static int64_t later(fuse_req_t req)
 {
 	struct filesystem *filesystem = filesystem_of(req);
 
-	if (has_paid(&filesystem->requests))
+	if (has_paid(filesystem->requests))
 		return 0;
-	filesystem->requests.pass.has_paid = true;
+	filesystem->requests->pass.has_paid = true;
 	return user_writes_end(filesystem, fuse_req_ctx(req)->uid);
 }
 
@@ -49,9 +51,9 @@ bool writes_hold(fuse_req_t req)
 {
 	struct filesystem *filesystem = filesystem_of(req);
 
-	if (has_paid(&filesystem->requests))
+	if (has_paid(filesystem->requests))
 		return false;
-	filesystem->requests.pass.has_paid = true;
+	filesystem->requests->pass.has_paid = true;
 	return hold_until(req, user_writes_add(filesystem, fuse_req_ctx(req)->uid));
 }
 
@@ -59,7 +61,7 @@ void writes_count(fuse_req_t req)
 {
 	struct filesystem *filesystem = filesystem_of(req);
 
-	if (!has_paid(&filesystem->requests))
+	if (!has_paid(filesystem->requests))
 		user_writes_add(filesystem, fuse_req_ctx(req)->uid);
 }
 
@@ -75,6 +77,6 @@ bool writes_hold_opening(fuse_req_t req, bool counted)
 	if (due_ms == 0 ||
 	    !(counted ? held_hold_counted(req, true, due_ms) : held_hold(req, true, due_ms)))
 		return false;
-	filesystem_of(req)->writes.delayed++;
+	filesystem_of(req)->users->writes->delayed++;
 	return true;
 }

@@ -16,8 +16,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "files/answers.h"
 #include "files/filesystem.h"
+#include "files/request.h"
+#include "handles/answers.h"
 #include "kernel/mount_point.h"
 #include "kernel/request.h"
 #include "restart/supervisor.h"
@@ -296,7 +297,7 @@ static void handle_again(struct keeping *keeping)
 	    header.unique == content->handled)
 		return;
 	buffer.size = header.len;
-	filesystem_handle(keeping->filesystem, &buffer);
+	request_handle(keeping->filesystem, &buffer);
 	takeover_commit(keeping->filesystem, header.unique);
 }
 
@@ -306,7 +307,7 @@ void keeping_resume(struct keeping *keeping)
 
 	if (keeping->found) {
 		/* As the loop does: the lease may be over by now. */
-		shards_advance(&filesystem->shards, clock_now_ms());
+		shards_advance(filesystem->shards, clock_now_ms());
 		/* Before the commit, from which on the journal does not have these answers. */
 		answers_send_again(filesystem, keeping->content.answers,
 				   keeping->content.answer_count);
@@ -345,7 +346,7 @@ void keeping_advance(struct keeping *keeping, int64_t now_ms)
 		keeping_publish(keeping);
 	if (keeping->settle_ms == INT64_MAX ||
 	    (now_ms < keeping->settle_ms &&
-	     count_requests(&keeping->filesystem->metrics) < SETTLED_REQUESTS))
+	     count_requests(keeping->filesystem->metrics) < SETTLED_REQUESTS))
 		return;
 	keeping_settle(keeping);
 }

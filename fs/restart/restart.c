@@ -23,8 +23,8 @@
 #include "base/log_queue.h"
 #include "base/platform.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
-#include "files/holder.h"
+#include "handles/handle.h"
+#include "handles/holder.h"
 #include "kernel/lease_board.h"
 #include "kernel/warden.h"
 #include "ops/serving.h"
@@ -104,7 +104,7 @@ static void end_rehearsal(struct restart *restart)
 	}
 	restart->child = 0;
 	if (timer_is_set(&restart->limit))
-		timers_clear(&restart->filesystem->timers, &restart->limit);
+		timers_clear(&restart->filesystem->due.timers, &restart->limit);
 	for (size_t i = 0; i < 3; i++) {
 		if (*descriptors[i] >= 0)
 			close(*descriptors[i]);
@@ -292,7 +292,7 @@ int restart_begin(struct restart *restart, bool leave, int64_t now_ms)
 		close(state);
 	if (!begun)
 		return -1;
-	timers_set(&restart->filesystem->timers, &restart->limit, now_ms + REHEARSAL_LIMIT_MS);
+	timers_set(&restart->filesystem->due.timers, &restart->limit, now_ms + REHEARSAL_LIMIT_MS);
 	return restart->child_descriptor;
 }
 
@@ -369,7 +369,7 @@ static void execute(struct restart *restart, int state)
 		fcntl(warden_socket(), F_SETFD, 0);
 	if (filesystem->journal != NULL)
 		fcntl(state_journal_descriptor(filesystem->journal), F_SETFD, 0);
-	HANDLES_FOREACH (&filesystem->handles, handle) {
+	HANDLES_FOREACH (filesystem->handles, handle) {
 		holder_keep_all(handle);
 	}
 	lease_board_hand_over(filesystem->board, true);
@@ -398,7 +398,7 @@ static bool is_understood_at_last(struct restart *restart, int state, int64_t li
 void restart_execute(struct restart *restart)
 {
 	int64_t now_ms = clock_now_ms();
-	struct shards *shards = &restart->filesystem->shards;
+	struct shards *shards = restart->filesystem->shards;
 	shards_conclude(shards);
 	int64_t most_ms =
 		shards->lease_ms > now_ms ? (shards->lease_ms - now_ms) / PARTS_OF_LEASE : 0;

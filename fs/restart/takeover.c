@@ -16,15 +16,18 @@
 #include "base/log.h"
 #include "claim/file_path.h"
 #include "engine/transfer.h"
-#include "files/audit.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
 #include "files/inode.h"
+#include "files/inode_restore.h"
 #include "files/kept_request.h"
-#include "files/parked.h"
+#include "files/request.h"
 #include "files/stores.h"
 #include "files/user.h"
+#include "handles/audit.h"
+#include "handles/handle.h"
+#include "handles/holder.h"
+#include "handles/parked.h"
 #include "kernel/notifier.h"
 #include "kernel/request.h"
 #include "ops/late.h"
@@ -92,7 +95,7 @@ static struct lock_policy policy(void *context, const char *path)
 static struct owner *find_owner(void *context, uint64_t number)
 {
 	const struct shard *shard = context;
-	const struct handle *handle = handle_of_number(&shard->filesystem->handles, number);
+	const struct handle *handle = handle_of_number(shard->filesystem->handles, number);
 	return handle != NULL ? handle->owner : NULL;
 }
 
@@ -102,7 +105,7 @@ static void each_owner(void *context, void (*visit)(void *visitor, struct owner 
 	const struct shard *shard = context;
 	const struct handle *handle;
 
-	HANDLES_FOREACH (&shard->filesystem->handles, handle) {
+	HANDLES_FOREACH (shard->filesystem->handles, handle) {
 		if (handle->owner != NULL && handle->inode->shard == shard)
 			visit(visitor, handle->owner);
 	}
@@ -235,7 +238,7 @@ struct restoring {
 static struct handle *find_handle(const struct restoring *restoring)
 {
 	uint64_t number = state_get_unsigned(restoring->in, "handle", UINT64_MAX);
-	struct handle *handle = handle_of_number(&restoring->filesystem->handles, number);
+	struct handle *handle = handle_of_number(restoring->filesystem->handles, number);
 
 	if (handle == NULL)
 		state_refuse(restoring->in, "handle", "an open file");
@@ -250,10 +253,10 @@ static int restore_inode(struct restoring *restoring)
 static int restore_text(struct restoring *restoring)
 {
 	struct state_reader *in = restoring->in;
-	struct inode *inode = inode_find(&restoring->filesystem->inodes,
+	struct inode *inode = inode_find(restoring->filesystem->inodes,
 					 state_get_unsigned(in, "node", NODES_MAX));
 
-	return inode != NULL ? text_restore_block(inode, in)
+	return inode != NULL ? text_restore_block(&inode->text, in)
 			     : state_refuse(in, "node", "that of a file");
 }
 
@@ -268,11 +271,11 @@ static int restore_handle(struct restoring *restoring)
 	struct state_reader *in = restoring->in;
 	uint64_t number = state_get_unsigned(in, "number", UINT64_MAX);
 	struct inode *inode =
-		inode_find(&filesystem->inodes, state_get_unsigned(in, "node", NODES_MAX));
+		inode_find(filesystem->inodes, state_get_unsigned(in, "node", NODES_MAX));
 
 	if (inode == NULL || inode_is_directory(inode))
 		state_refuse(in, "node", "a file");
-	if (number == 0 || handle_of_number(&filesystem->handles, number) != NULL)
+	if (number == 0 || handle_of_number(filesystem->handles, number) != NULL)
 		state_refuse(in, "number", "one, once");
 	if (state_failed(in))
 		return -EINVAL;
@@ -358,9 +361,9 @@ static int restore_numbers(struct restoring *restoring)
 	struct takeover_numbers numbers;
 	int error = fields_restore(takeover_number_fields, &numbers, restoring->in);
 
-	filesystem->inodes.last_node = numbers.node;
+	filesystem->inodes->last_node = numbers.node;
 	filesystem->status->last_number = numbers.status;
-	filesystem->handles.last_number = numbers.handle;
+	filesystem->handles->last_number = numbers.handle;
 	return error;
 }
 
@@ -386,8 +389,8 @@ static int restore_shard(struct restoring *restoring)
 {
 	const struct filesystem *filesystem = restoring->filesystem;
 	struct state_reader *in = restoring->in;
-	uint64_t number = state_get_unsigned(in, "number", filesystem->shards.count - 1);
-	struct shard *shard = &filesystem->shards.list[number];
+	uint64_t number = state_get_unsigned(in, "number", filesystem->shards->count - 1);
+	struct shard *shard = &filesystem->shards->list[number];
 	int error = 0;
 
 	if (state_failed(in))
@@ -422,10 +425,10 @@ int takeover_restore(struct takeover *takeover, struct filesystem *filesystem, c
 	struct restoring restoring = {takeover, filesystem, &takeover->in};
 	int more, error = 0;
 
-	filesystem->requests.max_write = takeover->max_write;
+	filesystem->requests->max_write = takeover->max_write;
 	filesystem->takeover = takeover;
 	/* So that limits of what is asked before the loop runs count from now. */
-	shards_advance(&filesystem->shards, filesystem->now_ms);
+	shards_advance(filesystem->shards, filesystem->now_ms);
 	while (error == 0 && (more = state_next(&takeover->in)) != 0) {
 		if (more < 0)
 			error = more;
@@ -439,14 +442,14 @@ int takeover_restore(struct takeover *takeover, struct filesystem *filesystem, c
 		error = state_refuse(&takeover->in, NULL, "more, up to a line \"end\"");
 	if (error != 0)
 		return explain(takeover, error, why, why_bytes);
-	inode_restored_all(filesystem);
+	inode_restore_end(filesystem);
 	return 0;
 }
 
 /* A name that is in use again is not forgotten, and only a directory's name is looked up again. */
 static void resume_order(struct filesystem *filesystem, const struct takeover_order *order)
 {
-	struct inode *parent = inode_find(&filesystem->inodes, order->parent);
+	struct inode *parent = inode_find(filesystem->inodes, order->parent);
 	const struct inode *inode = parent != NULL ? inode_child(parent, order->name) : NULL;
 
 	if (order->node != 0 && inode == NULL)
@@ -462,7 +465,7 @@ void takeover_resume(struct takeover *takeover, struct filesystem *filesystem)
 	const struct inode *inode;
 
 	/* `owner`, `group` and `mode` may have changed in the configuration. */
-	for (inode = filesystem->inodes.by_node; inode != NULL; inode = inode->by_node.next) {
+	for (inode = filesystem->inodes->by_node; inode != NULL; inode = inode->by_node.next) {
 		if (inode_is_directory(inode))
 			notifier_forget_attributes(filesystem->notifier, inode->node);
 	}
@@ -471,7 +474,7 @@ void takeover_resume(struct takeover *takeover, struct filesystem *filesystem)
 	}
 	DL_FOREACH (takeover->requests, request) {
 		struct fuse_buf buffer = {.mem = request->text, .size = request->bytes};
-		filesystem_handle(filesystem, &buffer);
+		request_handle(filesystem, &buffer);
 	}
 	lockfile_resume_all(filesystem);
 	late_resume(filesystem);

@@ -8,7 +8,7 @@
  *
  * Where there is a journal (journal/journal.h) the same lines are kept there all the time, so that
  * a process can go on with the mount of a process that was killed. What belonged to the killed
- * process is gone: descriptors are void, and pidfds are opened anew (files/holder.h).
+ * process is gone: descriptors are void, and pidfds are opened anew (handles/holder.h).
  *
  * The first line has two numbers. The format is raised with each key or line that is added, removed
  * or given another meaning (tests/system/sources/formats.txt lists all keys and lines). The reader

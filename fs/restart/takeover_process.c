@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "files/filesystem.h"
+#include "files/inode.h"
+#include "files/request.h"
 #include "files/stores.h"
 #include "kernel/warden.h"
 
@@ -46,7 +48,7 @@ void takeover_process_save(const struct filesystem *filesystem,
 	if (filesystem->journal != NULL)
 		state_number(out, "journal", state_journal_descriptor(filesystem->journal));
 	state_bytes(out, "init", process->init, process->init_bytes);
-	state_unsigned(out, "max_write", filesystem->requests.max_write);
+	state_unsigned(out, "max_write", filesystem->requests->max_write);
 	state_end(out);
 }
 
@@ -141,7 +143,7 @@ void takeover_store_save(const struct state_item *item, FILE *out)
 {
 	const struct shard *shard = STATE_WHOLE(item, const struct shard, store_item);
 	const struct config *config = shard->filesystem->config;
-	size_t index = (size_t)(shard - shard->filesystem->shards.list);
+	size_t index = (size_t)(shard - shard->filesystem->shards->list);
 	const struct config_store *store = &config->stores[index];
 	const struct takeover_store saved = {
 		.url = store->url,

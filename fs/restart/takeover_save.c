@@ -7,12 +7,14 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "files/answers.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
-#include "files/parked.h"
+#include "files/request.h"
+#include "handles/answers.h"
+#include "handles/handle.h"
+#include "handles/holder.h"
+#include "handles/parked.h"
 #include "kernel/notifier.h"
 #include "restart/takeover.h"
 #include "restart/takeover_process.h"
@@ -43,7 +45,7 @@ static void mark_process(struct takeover_marks *marks)
 {
 	static const struct state_kind kind = {place_process, save_process_item};
 
-	marks->max_write = marks->filesystem->requests.max_write;
+	marks->max_write = marks->filesystem->requests->max_write;
 	state_journal_mark(marks->filesystem->journal, &marks->process_item, &kind);
 }
 
@@ -59,7 +61,7 @@ void takeover_keep_process(struct filesystem *filesystem, const struct takeover_
 
 static uint64_t index_of(const struct shard *shard)
 {
-	return (uint64_t)(shard - shard->filesystem->shards.list);
+	return (uint64_t)(shard - shard->filesystem->shards->list);
 }
 
 static struct state_place place_store(const struct state_item *item)
@@ -123,9 +125,9 @@ static void keep_shard(struct shard *shard)
 static struct takeover_numbers numbers_of(const struct filesystem *filesystem)
 {
 	return (struct takeover_numbers){
-		.node = filesystem->inodes.last_node,
+		.node = filesystem->inodes->last_node,
 		.status = filesystem->status->last_number,
-		.handle = filesystem->handles.last_number,
+		.handle = filesystem->handles->last_number,
 	};
 }
 
@@ -168,17 +170,17 @@ void takeover_keep(struct filesystem *filesystem, struct state_journal *journal,
 	filesystem->journal = journal;
 	filesystem->marks = marks;
 	mark_process(marks);
-	inode_mark(filesystem->inodes.root);
-	for (size_t i = 0; i < filesystem->shards.count; i++)
-		keep_shard(&filesystem->shards.list[i]);
+	inode_mark(filesystem->inodes->root);
+	for (size_t i = 0; i < filesystem->shards->count; i++)
+		keep_shard(&filesystem->shards->list[i]);
 }
 
 void takeover_mark_changed(struct filesystem *filesystem)
 {
-	if (filesystem->marks->max_write != filesystem->requests.max_write)
+	if (filesystem->marks->max_write != filesystem->requests->max_write)
 		mark_process(filesystem->marks);
-	for (size_t i = 0; i < filesystem->shards.count; i++)
-		mark_session(&filesystem->shards.list[i]);
+	for (size_t i = 0; i < filesystem->shards->count; i++)
+		mark_session(&filesystem->shards->list[i]);
 	mark_numbers(filesystem->marks);
 }
 
@@ -197,7 +199,7 @@ static void save_handles(const struct filesystem *filesystem, FILE *out)
 	const struct handle *handle;
 	struct waiting *waiting;
 
-	HANDLES_FOREACH (&filesystem->handles, handle) {
+	HANDLES_FOREACH (filesystem->handles, handle) {
 		handle_save(handle, out);
 		DL_FOREACH (handle->parked, waiting) {
 			parked_save(parked_of(waiting), out);
@@ -213,9 +215,9 @@ void takeover_save(const struct filesystem *filesystem, const struct takeover_pr
 	const struct status_node *node;
 
 	takeover_process_save(filesystem, process, out);
-	for (size_t i = 0; i < filesystem->shards.count; i++)
-		takeover_store_save(&filesystem->shards.list[i].store_item, out);
-	for (inode = filesystem->inodes.by_node; inode != NULL; inode = inode->by_node.next) {
+	for (size_t i = 0; i < filesystem->shards->count; i++)
+		takeover_store_save(&filesystem->shards->list[i].store_item, out);
+	for (inode = filesystem->inodes->by_node; inode != NULL; inode = inode->by_node.next) {
 		inode_save(inode, out);
 		text_save_blocks(&inode->text, out);
 	}
@@ -226,9 +228,9 @@ void takeover_save(const struct filesystem *filesystem, const struct takeover_pr
 	save_numbers(&numbers, out);
 	if (filesystem->notifier != NULL)
 		notifier_save_orders(filesystem->notifier, out);
-	kept_request_save_all(&filesystem->requests, out);
-	for (size_t i = 0; i < filesystem->shards.count; i++) {
-		const struct shard *shard = &filesystem->shards.list[i];
+	kept_request_save_all(filesystem->requests, out);
+	for (size_t i = 0; i < filesystem->shards->count; i++) {
+		const struct shard *shard = &filesystem->shards->list[i];
 		save_shard(&shard->item, out);
 		if (shard->store->ops->save_claims != NULL)
 			shard->store->ops->save_claims(shard->store, out);

@@ -9,6 +9,7 @@
 
 #include "files/filesystem.h"
 #include "files/user.h"
+#include "handles/handle.h"
 #include "status/status.h"
 
 struct status_content *status_content_find(const struct status *status,
@@ -23,7 +24,7 @@ struct status_content *status_content_find(const struct status *status,
 void status_content_close(struct filesystem *filesystem, struct status_content *content)
 {
 	HASH_DEL(filesystem->status->contents, content);
-	user_leave(&filesystem->users, content->user, USER_FILES, user_shares_of(content->bytes));
+	user_leave(filesystem->users, content->user, USER_FILES, user_shares_of(content->bytes));
 	free(content->text);
 	free(content);
 }
@@ -44,7 +45,7 @@ void status_content_reply(fuse_req_t req, struct fuse_file_info *info, char *tex
 	}
 	content = calloc(1, sizeof(*content));
 	if (content != NULL)
-		content->user = user_add(&filesystem->users, uid, USER_FILES, shares);
+		content->user = user_add(filesystem->users, uid, USER_FILES, shares);
 	if (content == NULL || content->user == NULL) {
 		free(text);
 		free(content);
@@ -53,10 +54,10 @@ void status_content_reply(fuse_req_t req, struct fuse_file_info *info, char *tex
 	}
 	content->text = text;
 	content->bytes = bytes;
-	content->number = ++filesystem->handles.last_number;
+	content->number = ++filesystem->handles->last_number;
 	HASH_ADD(hh, status->contents, number, sizeof(content->number), content);
 	if (content->hh.tbl == NULL) {
-		user_leave(&filesystem->users, content->user, USER_FILES,
+		user_leave(filesystem->users, content->user, USER_FILES,
 			   user_shares_of(content->bytes));
 		free(text);
 		free(content);

@@ -12,7 +12,10 @@
 #include "base/printable.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "files/shard.h"
 #include "files/user.h"
+#include "handles/brief.h"
+#include "handles/metrics_text.h"
 #include "kernel/call_filter.h"
 #include "kernel/lease_board.h"
 #include "kernel/notifier.h"
@@ -196,18 +199,18 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 	write_rights(out);
 	fprintf(out, "uptime_s=%" PRId64 "\n",
 		(filesystem->now_ms - filesystem->status->started_ms) / 1000);
-	write_shard(&filesystem->shards.list[0], out);
+	write_shard(&filesystem->shards->list[0], out);
 	fprintf(out, "exclusive_open_waits=%s\n", filesystem->exclusive_open_waits ? "yes" : "no");
-	write_briefs(&filesystem->briefs, out);
+	write_briefs(filesystem->briefs, out);
 	fprintf(out, "survives_kill=%s\n",
 		filesystem->survives_kill && !state_journal_has_failed(filesystem->journal) ? "yes"
 											    : "no");
 	write_guard(filesystem, out);
 	write_warden(out);
-	for (size_t i = 1; i < filesystem->shards.count; i++) {
+	for (size_t i = 1; i < filesystem->shards->count; i++) {
 		fputc('\n', out);
-		write_text(out, "prefix", filesystem->shards.list[i].prefix);
-		write_shard(&filesystem->shards.list[i], out);
+		write_text(out, "prefix", filesystem->shards->list[i].prefix);
+		write_shard(&filesystem->shards->list[i], out);
 	}
 }
 
@@ -215,6 +218,6 @@ const struct status_file status_files[] = {
 	{"status", write_status},
 	{"users", user_write_all},
 	{"queues", NULL},
-	{"metrics", metrics_write},
+	{"metrics", metrics_text_write},
 	{NULL, NULL},
 };

@@ -6,7 +6,7 @@
  *   .dlockfs/status       this daemon                                   file.c
  *   .dlockfs/users        what each user has, of its limits             files/user.c
  *   .dlockfs/queues       the queues of all locks, of all hosts
- *   .dlockfs/metrics      counters and histograms                       files/metrics.c
+ *   .dlockfs/metrics      counters and histograms                       handles/metrics_text.c
  *   .dlockfs/locks/a/b    the queue of one lock: names as they are in the store
  *
  * A lock with others below it is a directory; its own queue, if it has claims, is the file .queue

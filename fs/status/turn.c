@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "files/filesystem.h"
+#include "files/shard.h"
 #include "status/status.h"
 
 static void free_turns(struct status *status, struct turns *turns)
@@ -22,7 +23,7 @@ static void sweep(struct filesystem *filesystem)
 
 	HASH_ITER (by_uid, filesystem->status->turns, turns, next) {
 		bool needed = turns->requests > 0;
-		for (size_t i = 0; i < filesystem->shards.count; i++)
+		for (size_t i = 0; i < filesystem->shards->count; i++)
 			needed = needed || turns->list[i].ready_ms > filesystem->now_ms;
 		if (!needed)
 			free_turns(filesystem->status, turns);
@@ -32,12 +33,12 @@ static void sweep(struct filesystem *filesystem)
 static struct turns *create(struct filesystem *filesystem, uid_t uid)
 {
 	struct turns *turns =
-		calloc(1, sizeof(*turns) + filesystem->shards.count * sizeof(struct turn));
+		calloc(1, sizeof(*turns) + filesystem->shards->count * sizeof(struct turn));
 
 	if (turns == NULL)
 		return NULL;
 	turns->uid = uid;
-	for (size_t i = 0; i < filesystem->shards.count; i++)
+	for (size_t i = 0; i < filesystem->shards->count; i++)
 		turns->list[i].stalled_ms = INT64_MIN;
 	HASH_ADD(by_uid, filesystem->status->turns, uid, sizeof(turns->uid), turns);
 	if (turns->by_uid.tbl != NULL)

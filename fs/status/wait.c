@@ -14,6 +14,7 @@
 #include "base/platform.h"
 #include "files/access.h"
 #include "files/filesystem.h"
+#include "files/shard.h"
 #include "files/user.h"
 #include "kernel/request.h"
 #include "status/content.h"
@@ -237,13 +238,13 @@ static void list_ways(const struct status_wait *wait, FILE *out)
 {
 	const struct filesystem *filesystem = wait->filesystem;
 
-	for (size_t i = 1; i < filesystem->shards.count; i++) {
+	for (size_t i = 1; i < filesystem->shards->count; i++) {
 		size_t bytes, other_bytes;
 		const char *name =
-			next_component(filesystem->shards.list[i].prefix, wait->lock, &bytes);
+			next_component(filesystem->shards->list[i].prefix, wait->lock, &bytes);
 		bool listed = name == NULL;
 		for (size_t j = 1; j < i && !listed; j++) {
-			const char *other = next_component(filesystem->shards.list[j].prefix,
+			const char *other = next_component(filesystem->shards->list[j].prefix,
 							   wait->lock, &other_bytes);
 			listed = other != NULL && other_bytes == bytes &&
 				 memcmp(other, name, bytes) == 0;
@@ -399,16 +400,16 @@ static void add_parts(struct status_wait *wait, const char *lock)
 {
 	struct filesystem *filesystem = wait->filesystem;
 
-	wait->parts_count = lock != NULL ? 1 : filesystem->shards.count;
+	wait->parts_count = lock != NULL ? 1 : filesystem->shards->count;
 	for (size_t i = 0; i < wait->parts_count; i++) {
 		struct part *part = &wait->parts[i];
 		part->wait = wait;
 		part->shard =
-			lock != NULL ? shard_of(filesystem, lock) : &filesystem->shards.list[i];
+			lock != NULL ? shard_of(filesystem, lock) : &filesystem->shards->list[i];
 		part->since_ms = filesystem->now_ms;
 		part->limit_ms = INT64_MAX;
 		if (wait->turns != NULL)
-			part->turn = &wait->turns->list[part->shard - filesystem->shards.list];
+			part->turn = &wait->turns->list[part->shard - filesystem->shards->list];
 	}
 }
 
@@ -418,7 +419,7 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 	struct filesystem *filesystem = filesystem_of(req);
 	uid_t uid = fuse_req_ctx(req)->uid;
 	struct status_wait *wait =
-		calloc(1, sizeof(*wait) + filesystem->shards.count * sizeof(struct part));
+		calloc(1, sizeof(*wait) + filesystem->shards->count * sizeof(struct part));
 	int error = 0;
 
 	if (wait == NULL) {

@@ -24,7 +24,7 @@
  * the same file, nor the other way round.
  *
  * Users. A claim serves callers of one user, so that its data always tell whose it is: whoever may
- * steer it from another host (fs/files/steer.h) may do so rightly.
+ * steer it from another host (fs/handles/steer.h) may do so rightly.
  *
  * A shared claim has one holder at a time as well: readers of one host that hold together have one
  * each. Loop thread only.

@@ -16,7 +16,7 @@
  * withdrawn at once, and its wishes queue again. So nothing is granted by a claim whose data was
  * read to say so; nor by one that is watched and not read yet, or not since the data has changed,
  * or may have (settle.c). Whoever broke the claim, and takes it away when its host did not, counts
- * on that (files/steer.h).
+ * on that (handles/steer.h).
  *
  * Of two hosts whose claims wait for each other in a cycle, one sends the other's claim back in the
  * same way (deadlock.c). So a claim that says that it waits is watched by its host from then on.

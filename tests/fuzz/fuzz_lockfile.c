@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	};
 	struct lockfile_facts facts;
 
-	REQUIRE(lockfile_parse(&claim, &facts) == 0);
+	REQUIRE(lockfile_text_parse(&claim, &facts) == 0);
 	REQUIRE(S_ISREG(facts.mode) || S_ISDIR(facts.mode) || S_ISLNK(facts.mode));
 	REQUIRE((facts.mode & (S_ISUID | S_ISGID | S_ISVTX)) == 0 && facts.links >= 1);
 	REQUIRE(facts.uid != UINT32_MAX && facts.gid != UINT32_MAX);
@@ -35,6 +35,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	for (const char *at = facts.who; *at != '\0'; at++)
 		REQUIRE(*at >= ' ' && *at < 0x7f);
 	REQUIRE(facts.queue == NULL || file_path_is_queue(facts.queue));
-	lockfile_facts_finish(&facts);
+	lockfile_text_finish(&facts);
 	return 0;
 }

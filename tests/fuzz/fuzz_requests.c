@@ -20,13 +20,14 @@
 #include "dlockfs.h"
 #include "engine/books/state.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
 #include "files/inode.h"
-#include "files/lockfile_name.h"
-#include "files/parked.h"
+#include "files/names.h"
 #include "files/shard.h"
-#include "files/steer.h"
 #include "files/user.h"
+#include "handles/handle.h"
+#include "handles/lockfile_name.h"
+#include "handles/parked.h"
+#include "handles/steer.h"
 #include "kernel.h"
 #include "kernel/request.h"
 #include "notifier_double.h"
@@ -78,7 +79,7 @@ struct world {
 	struct store_ops ops; /* of the store, but for alter() */
 	enum refusal refusal; /* of the next alteration */
 	bool suspended;	      /* the store has no connection */
-	struct filesystem filesystem;
+	struct serving serving;
 	struct kernel kernel;
 	int64_t now_ms;
 	const uint8_t *data; /* what is left of the input */
@@ -141,8 +142,9 @@ static uint64_t take_node(struct world *world)
 static bool is_directory(struct world *world, uint64_t number)
 {
 	const struct status_node *shown =
-		status_owns(number) ? status_node_find(world->filesystem.status, number) : NULL;
-	const struct inode *inode = inode_find(&world->filesystem.inodes, number);
+		status_owns(number) ? status_node_find(world->serving.filesystem.status, number)
+				    : NULL;
+	const struct inode *inode = inode_find(world->serving.filesystem.inodes, number);
 
 	if (shown)
 		return shown->kind == STATUS_TOP || shown->kind == STATUS_LOCKS;
@@ -154,9 +156,9 @@ static bool is_directory(struct world *world, uint64_t number)
 static uint64_t take_parent(struct world *world)
 {
 	uint64_t node = take_node(world);
-	const struct inode *inode = inode_find(&world->filesystem.inodes, node);
-	bool known = status_node_find(world->filesystem.status, node) || inode;
-	bool removed = inode && !inode->parent && inode != world->filesystem.inodes.root;
+	const struct inode *inode = inode_find(world->serving.filesystem.inodes, node);
+	bool known = status_node_find(world->serving.filesystem.status, node) || inode;
+	bool removed = inode && !inode->parent && inode != world->serving.filesystem.inodes->root;
 
 	return (known && !is_directory(world, node)) || removed ? FUSE_ROOT_ID : node;
 }
@@ -204,15 +206,15 @@ static void dispatch(struct world *world)
 		if (poll(&ready, 1, 0) > 0)
 			stores[i]->ops->dispatch(stores[i]);
 	}
-	serving_go_on(&world->filesystem);
-	serving_ask(&world->filesystem);
+	serving_go_on(&world->serving.filesystem);
+	serving_ask(&world->serving.filesystem);
 }
 
 static void write_journal(struct world *world)
 {
-	serving_go_on(&world->filesystem);
-	takeover_mark_changed(&world->filesystem);
-	state_journal_commit(world->filesystem.journal, 0, NULL, 0);
+	serving_go_on(&world->serving.filesystem);
+	takeover_mark_changed(&world->serving.filesystem);
+	state_journal_commit(world->serving.filesystem.journal, 0, NULL, 0);
 }
 
 /* As the loop does after each request and each event. */
@@ -226,7 +228,7 @@ static void advance(struct world *world, int64_t ms)
 {
 	world->now_ms += ms;
 	engine_advance(world->engine, world->now_ms);
-	serving_advance(&world->filesystem, world->now_ms);
+	serving_advance(&world->serving.filesystem, world->now_ms);
 }
 
 /* The rival: a session of its own, without an engine */
@@ -501,7 +503,7 @@ static bool is_in(const struct inode *directory, const struct inode *inode)
 static bool can_rename(const struct world *world, uint64_t parent, const char *name,
 		       uint64_t new_parent, const char *new_name)
 {
-	const struct inodes *inodes = &world->filesystem.inodes;
+	const struct inodes *inodes = world->serving.filesystem.inodes;
 	struct inode *from = inode_find(inodes, parent), *to = inode_find(inodes, new_parent);
 	const struct inode *source = from ? inode_child(from, name) : NULL;
 	const struct inode *target = to ? inode_child(to, new_name) : NULL;
@@ -590,7 +592,7 @@ static void send_open(struct world *world, const struct kernel_caller *caller)
 	struct fuse_open_in body = {.flags = take(world) % 4 == 0 ? O_RDWR | O_TRUNC : O_RDONLY};
 	uint64_t node = take_node(world);
 	bool directory = is_directory(world, node);
-	const struct inode *inode = inode_find(&world->filesystem.inodes, node);
+	const struct inode *inode = inode_find(world->serving.filesystem.inodes, node);
 
 	if (inode && S_ISLNK(inode->mode))
 		return;
@@ -708,9 +710,9 @@ static void take_claim_name(struct world *world, const char *path, char *name, s
 	const struct node *node =
 		queue && queue->count > 0 ? queue->nodes[choice % queue->count] : NULL;
 
-	if (path && lockfile_find(&world->filesystem, path))
+	if (path && lockfile_name_find(&world->serving.filesystem, path))
 		snprintf(name, bytes, "%s.file",
-			 lockfile_find(&world->filesystem, path)->lockfile->id);
+			 lockfile_name_find(&world->serving.filesystem, path)->lockfile->id);
 	else if (node && take(world) % 8 != 0)
 		snprintf(name, bytes, "%s", node->name);
 	else
@@ -726,7 +728,7 @@ static void send_ioctl(struct world *world, const struct kernel_caller *caller)
 	struct fuse_ioctl_in body = {.cmd = commands[choice % 4], .out_size = 8};
 	struct dlockfs_steer steer = {0};
 	const struct status_node *shown =
-		file ? status_node_find(world->filesystem.status, file->node) : NULL;
+		file ? status_node_find(world->serving.filesystem.status, file->node) : NULL;
 
 	if (!file)
 		return;
@@ -812,12 +814,12 @@ static size_t count_waiters(const struct filesystem *filesystem, const struct us
 	const struct waiting *waiting;
 	size_t count = 0;
 
-	HANDLES_FOREACH (&filesystem->handles, handle) {
+	HANDLES_FOREACH (filesystem->handles, handle) {
 		DL_FOREACH (handle->parked, waiting) {
 			count += waiting->shares > 0 && waiting->uid == user->uid;
 		}
 	}
-	DL_FOREACH (filesystem->askings, waiting) {
+	DL_FOREACH (filesystem->calls->askings, waiting) {
 		count += waiting->shares > 0 && waiting->uid == user->uid;
 	}
 	return count;
@@ -839,7 +841,7 @@ static size_t count_names(const struct filesystem *filesystem, const struct user
 	const struct inode *inode;
 	size_t count = 0;
 
-	for (inode = filesystem->inodes.by_node; inode; inode = inode->by_node.next) {
+	for (inode = filesystem->inodes->by_node; inode; inode = inode->by_node.next) {
 		if (inode->user == user)
 			count += user_shares_of_path(strlen(inode->path));
 		if (inode->text.writer == user)
@@ -870,7 +872,7 @@ static size_t count_long(const struct filesystem *filesystem)
 	const struct handle *handle;
 	size_t count = 0;
 
-	HANDLES_FOREACH (&filesystem->handles, handle) {
+	HANDLES_FOREACH (filesystem->handles, handle) {
 		count += handle_shares(handle->inode) - 1;
 	}
 	for (content = filesystem->status->contents; content; content = content->hh.next)
@@ -893,15 +895,16 @@ static size_t count_forgotten(const struct kernel *kernel)
 /* What users have is what there is, and none that is limited has too much. */
 static void check_users(const struct world *world)
 {
-	const struct filesystem *filesystem = &world->filesystem;
+	const struct filesystem *filesystem = &world->serving.filesystem;
 	const struct kernel *kernel = &world->kernel;
 	size_t files = 0, ranges = 0,
 	       lookups = count_lookers(kernel, true) - count_lookers(kernel, false);
 	const struct user *user;
 
-	for (user = filesystem->users.by_uid; user; user = user->by_uid.next) {
+	for (user = filesystem->users->by_uid; user; user = user->by_uid.next) {
 		/* Texts that are stored late, and requests that are put aside, count, too. */
-		bool others = filesystem->lates || filesystem->held || filesystem->held_until;
+		bool others = filesystem->calls->lates || filesystem->calls->held ||
+			      filesystem->calls->held_until;
 		size_t waiters = count_waiters(filesystem, user);
 		REQUIRE(user->counts[USER_WAITERS] == waiters ||
 			(others && user->counts[USER_WAITERS] > waiters));
@@ -927,7 +930,7 @@ static void check_polls(struct world *world)
 	for (size_t i = 0; i < world->kernel.file_count; i++) {
 		const struct kernel_file *file = &world->kernel.files[i];
 		const struct handle *handle =
-			handle_of_number(&world->filesystem.handles, file->fh);
+			handle_of_number(world->serving.filesystem.handles, file->fh);
 
 		REQUIRE(!handle || !handle->fenced || !file->polls);
 	}
@@ -936,12 +939,12 @@ static void check_polls(struct world *world)
 /* Each shard has counted its open files that are fenced. */
 static void check_fenced(const struct filesystem *filesystem)
 {
-	for (size_t i = 0; i < filesystem->shards.count; i++) {
-		const struct shard *shard = &filesystem->shards.list[i];
+	for (size_t i = 0; i < filesystem->shards->count; i++) {
+		const struct shard *shard = &filesystem->shards->list[i];
 		const struct handle *handle;
 		size_t count = 0;
 
-		HANDLES_FOREACH (&filesystem->handles, handle)
+		HANDLES_FOREACH (filesystem->handles, handle)
 			count += handle->fenced && handle->inode->shard == shard;
 		REQUIRE(shard->fenced == count);
 	}
@@ -952,10 +955,10 @@ static void check_names(const struct filesystem *filesystem)
 {
 	const struct inode *inode;
 
-	for (inode = filesystem->inodes.by_node; inode; inode = inode->by_node.next) {
+	for (inode = filesystem->inodes->by_node; inode; inode = inode->by_node.next) {
 		size_t bytes = strlen(inode->path);
 
-		if (inode == filesystem->inodes.root)
+		if (inode == filesystem->inodes->root)
 			continue;
 		REQUIRE(bytes > 0 && bytes <= PATH_BYTES_MAX);
 		REQUIRE(strlen(inode->name) <= NAME_BYTES_MAX && !strchr(inode->name, '/'));
@@ -979,7 +982,7 @@ static void reload(struct world *world)
 	REQUIRE(config_set(&world->config, "owner", bar ? "1001" : "creator", why, sizeof(why)) ==
 		0);
 	world->kernel.barred = bar ? USER : 0;
-	filesystem_reload(&world->filesystem);
+	names_reload(&world->serving.filesystem);
 }
 
 static void release_failed(struct world *world, const struct kernel_caller *caller)
@@ -1005,9 +1008,9 @@ static void make_session(struct filesystem *filesystem)
 	struct fuse_args args = FUSE_ARGS_INIT(1, arguments);
 
 	filesystem->exclusive_open_waits = true;
-	filesystem->calls_are_seen = false; /* the threads are no threads of this machine */
+	filesystem->calls->calls_are_seen = false; /* the threads are no threads of this machine */
 	filesystem->mountpoint = "/fuzz";
-	filesystem->on_ready = on_ready;
+	filesystem->calls->on_ready = on_ready;
 	filesystem->session =
 		fuse_session_new(&args, &serving_ops, sizeof(serving_ops), filesystem);
 	fuse_opt_free_args(&args);
@@ -1017,14 +1020,14 @@ static void make_session(struct filesystem *filesystem)
 /* A file system that is new, which keeps what it knows in the journal. */
 static void begin_filesystem(struct world *world, int journal)
 {
-	struct filesystem *filesystem = &world->filesystem;
+	struct filesystem *filesystem = &world->serving.filesystem;
 
 	REQUIRE(shards_open(&world->config, &serving_events, NULL, &world->shards) == 0);
 	world->engine = world->shards.list->engine;
 	world->store = world->shards.list->store;
 	world->service = ((struct local_store *)world->store)->service;
 	REQUIRE(store_local_open(world->service, &rival_events, world, &world->rival) == 0);
-	REQUIRE(serving_init(filesystem, &world->config, &world->shards) == 0);
+	REQUIRE(serving_init(&world->serving, &world->config, &world->shards) == 0);
 	rehearsal_keep(filesystem, journal);
 	world->ops = *world->store->ops;
 	world->ops.alter = alter;
@@ -1036,11 +1039,11 @@ static void begin_filesystem(struct world *world, int journal)
 
 static void end_filesystem(struct world *world)
 {
-	struct filesystem *filesystem = &world->filesystem;
+	struct filesystem *filesystem = &world->serving.filesystem;
 
 	fuse_session_destroy(filesystem->session);
 	serving_finish(filesystem);
-	REQUIRE(!filesystem->users.by_uid);
+	REQUIRE(!filesystem->users->by_uid);
 	world->rival->ops->close(world->rival, nobody_is_told());
 	shards_close(&world->shards);
 	steer_finish(filesystem);
@@ -1052,7 +1055,7 @@ static void begin(struct world *world, bool keeps_files)
 	static const char files[] = "[mount]\ndirectories = files\n"
 				    "[locks \"files\"]\nstyle = file\nsteal = yes\n";
 	const struct kernel_caller looker = {.pid = FIRST_THREAD};
-	struct filesystem *filesystem = &world->filesystem;
+	struct filesystem *filesystem = &world->serving.filesystem;
 	char why[256];
 
 	log_set_level(LOG_LEVEL_ERROR);
@@ -1068,7 +1071,7 @@ static void begin(struct world *world, bool keeps_files)
 	begin_filesystem(world, memfd_create("dlockfs fuzz", MFD_CLOEXEC));
 	make_session(filesystem);
 	world->now_ms = filesystem->now_ms;
-	filesystem_make_directories(filesystem);
+	names_make_directories(filesystem);
 	kernel_init(&world->kernel, filesystem);
 	world->files = FUSE_ROOT_ID;
 	if (keeps_files) {
@@ -1094,7 +1097,7 @@ static void withdraw_rival(struct world *world)
 /* The next one goes on with what the journal says. */
 static void go_on(struct world *world, int journal)
 {
-	struct filesystem *filesystem = &world->filesystem;
+	struct filesystem *filesystem = &world->serving.filesystem;
 	struct state_journal_content content;
 	struct takeover takeover = {0};
 	char why[1024] = "";
@@ -1124,7 +1127,7 @@ static void go_on(struct world *world, int journal)
  * lives in the same process, so it goes, too, and ends its claims before. */
 static void kill_and_go_on(struct world *world)
 {
-	struct state_journal *journal = world->filesystem.journal;
+	struct state_journal *journal = world->serving.filesystem.journal;
 
 	withdraw_rival(world);
 	write_journal(world);
@@ -1132,7 +1135,7 @@ static void kill_and_go_on(struct world *world)
 		engine_send(world->engine);
 	int descriptor = dup(state_journal_descriptor(journal));
 	kernel_cut_off(&world->kernel);
-	serving_stop(&world->filesystem);
+	serving_stop(&world->serving.filesystem);
 	end_filesystem(world);
 	go_on(world, descriptor);
 }
@@ -1227,8 +1230,8 @@ static void step(struct world *world)
 	engine_check_invariants(world->engine);
 	check_users(world);
 	check_polls(world);
-	check_fenced(&world->filesystem);
-	check_names(&world->filesystem);
+	check_fenced(&world->serving.filesystem);
+	check_names(&world->serving.filesystem);
 }
 
 /* The store answers all that is asked; an answer may lead to the next question. */
@@ -1273,7 +1276,7 @@ static void kill_all(struct world *world)
 /* Nothing is left, once the rival is gone as well and names have been idle for long enough. */
 static void check_released(struct world *world)
 {
-	struct filesystem *filesystem = &world->filesystem;
+	struct filesystem *filesystem = &world->serving.filesystem;
 	struct engine_counts counts;
 	const struct inode *inode;
 
@@ -1285,23 +1288,23 @@ static void check_released(struct world *world)
 	}
 	counts = engine_counts(world->engine);
 	REQUIRE(counts.holders == 0 && counts.waiters == 0 && counts.locks == 0);
-	REQUIRE(!filesystem->handles.by_number.used && !filesystem->handles.owning &&
-		!filesystem->inodes.idle);
+	REQUIRE(!filesystem->handles->by_number.used && !filesystem->handles->owning &&
+		!filesystem->inodes->idle);
 	check_users(world);
 	check_fenced(filesystem);
 	REQUIRE(!filesystem->status->waits && !filesystem->status->contents);
 	REQUIRE(!filesystem->status->by_number && !filesystem->status->by_key);
-	REQUIRE(!filesystem->steers && !filesystem->askings);
-	for (inode = filesystem->inodes.by_node; inode; inode = inode->by_node.next)
+	REQUIRE(!filesystem->steers && !filesystem->calls->askings);
+	for (inode = filesystem->inodes->by_node; inode; inode = inode->by_node.next)
 		REQUIRE(inode->finders > 0 || /* until the thread's next call, or others' */
 			((inode_is_directory(inode) ||
 			  (inode->lockfile && inode->lockfile->is_ours)) &&
-			 (inode->parent || inode == filesystem->inodes.root)));
+			 (inode->parent || inode == filesystem->inodes->root)));
 }
 
 static void end(struct world *world)
 {
-	struct filesystem *filesystem = &world->filesystem;
+	struct filesystem *filesystem = &world->serving.filesystem;
 
 	serving_stop(filesystem);
 	/* Whoever has not asked yet for what an exclusive open waits for never will. */
@@ -1326,11 +1329,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	for (int steps = 1; world.bytes > 0; steps++) {
 		step(&world);
 		if (steps % JOURNAL_STEPS == 0)
-			rehearsal_of_journal(&world.filesystem);
+			rehearsal_of_journal(&world.serving.filesystem);
 		if (steps % 32 == 0)
-			rehearsal_of(&world.filesystem);
+			rehearsal_of(&world.serving.filesystem);
 	}
-	rehearsal_of(&world.filesystem);
+	rehearsal_of(&world.serving.filesystem);
 	if (!stops) {
 		kill_all(&world);
 		check_released(&world);

@@ -13,7 +13,9 @@
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/lockfile.h"
+#include "files/request.h"
 #include "fuzz.h"
+#include "ops/calls.h"
 
 static struct kernel *current; /* libfuse hands the file system's data over to on_write() */
 
@@ -37,15 +39,15 @@ static struct kernel_node *find_node(struct kernel *kernel, uint64_t number)
 
 bool kernel_lasts(const struct kernel *kernel, uint64_t node)
 {
-	const struct inode *inode = inode_find(&kernel->filesystem->inodes, node);
+	const struct inode *inode = inode_find(kernel->filesystem->inodes, node);
 
-	return inode && (inode->lockfile || lockfile_directory(inode));
+	return inode && (inode->lockfile || inode_keeps_lockfiles(inode));
 }
 
 /* What excludes one another has the same number: of a lock all nodes, of `style = file` a name. */
 static uint64_t lock_number(const struct kernel *kernel, const struct kernel_node *node)
 {
-	const struct inode *inode = inode_find(&kernel->filesystem->inodes, node->node);
+	const struct inode *inode = inode_find(kernel->filesystem->inodes, node->node);
 
 	return inode && inode->lockfile ? inode_number(inode_lock_path(inode)) : node->number;
 }
@@ -347,7 +349,7 @@ static ssize_t on_write(int fd, struct iovec *parts, int count, void *user)
 	return (ssize_t)bytes;
 }
 
-/* Requests are handed over with filesystem_handle(). */
+/* Requests are handed over with request_handle(). */
 static ssize_t on_read(int fd, void *buffer, size_t bytes, void *user)
 {
 	(void)fd;
@@ -373,7 +375,7 @@ static void hand_over(struct kernel *kernel, const struct fuse_in_header *header
 		memcpy((char *)buffer.mem + sizeof(*header), body, body_bytes);
 	if (more_bytes > 0)
 		memcpy((char *)buffer.mem + sizeof(*header) + body_bytes, more, more_bytes);
-	filesystem_handle(kernel->filesystem, &buffer);
+	request_handle(kernel->filesystem, &buffer);
 	free(buffer.mem);
 }
 
@@ -475,7 +477,7 @@ static bool has_to_wait(const struct kernel *kernel, const struct kernel_request
 		    (other->other_node != 0 && other->other_node == request->other_node))
 			return true;
 	}
-	const struct inode *inode = inode_find(&kernel->filesystem->inodes, request->node);
+	const struct inode *inode = inode_find(kernel->filesystem->inodes, request->node);
 	if (!inode || !inode->lockfile || !inode->lockfile->opening ||
 	    inode->lockfile->opening->decided)
 		return false;
@@ -532,7 +534,8 @@ void kernel_send(struct kernel *kernel, const struct kernel_caller *caller, uint
 	hand_over(kernel, &header, body, body_bytes, more, more_bytes);
 	for (size_t i = 0; i < kernel->request_count; i++)
 		REQUIRE(kernel->requests[i].unique != request.unique ||
-			!is_at_once(opcode, node, lasts, lasts && kernel->filesystem->lates));
+			!is_at_once(opcode, node, lasts,
+				    lasts && kernel->filesystem->calls->lates));
 }
 
 void kernel_release(struct kernel *kernel, const struct kernel_caller *caller,

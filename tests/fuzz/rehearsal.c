@@ -15,7 +15,7 @@ struct heir {
 	struct config config;
 	struct takeover takeover;
 	struct shards shards;
-	struct filesystem filesystem;
+	struct serving serving;
 	bool begun;
 	int error;
 	char why[1024];
@@ -33,16 +33,16 @@ static void heir_begin(struct heir *heir, const char *text, size_t bytes)
 	if (heir->error != 0)
 		return;
 	REQUIRE(shards_open(&heir->config, &serving_events, &former, &heir->shards) == 0);
-	REQUIRE(serving_init(&heir->filesystem, &heir->config, &heir->shards) == 0);
+	REQUIRE(serving_init(&heir->serving, &heir->config, &heir->shards) == 0);
 	heir->begun = true;
-	heir->error =
-		takeover_restore(&heir->takeover, &heir->filesystem, heir->why, sizeof(heir->why));
+	heir->error = takeover_restore(&heir->takeover, &heir->serving.filesystem, heir->why,
+				       sizeof(heir->why));
 }
 
 static void heir_end(struct heir *heir)
 {
 	if (heir->begun) {
-		serving_finish(&heir->filesystem);
+		serving_finish(&heir->serving.filesystem);
 		shards_close(&heir->shards);
 	}
 	takeover_finish(&heir->takeover);
@@ -136,7 +136,7 @@ static bool makes_names(const struct filesystem *filesystem)
 {
 	const struct waiting *waiting;
 
-	DL_FOREACH (filesystem->askings, waiting) {
+	DL_FOREACH (filesystem->calls->askings, waiting) {
 		if (((const struct asking *)waiting)->made)
 			return true;
 	}
@@ -149,7 +149,7 @@ static bool has_only_found(const struct filesystem *filesystem)
 {
 	const struct inode *inode;
 
-	for (inode = filesystem->inodes.by_node; inode; inode = inode->by_node.next) {
+	for (inode = filesystem->inodes->by_node; inode; inode = inode->by_node.next) {
 		if (inode->finders > 0 && inode->handles == 0 && !inode->parent)
 			return true;
 	}
@@ -170,12 +170,12 @@ void rehearsal_of(struct filesystem *filesystem)
 		fprintf(stderr, "%s\n%s", heir.why, text);
 	REQUIRE(heir.error == 0);
 	engine_check_invariants(heir.shards.list->engine);
-	REQUIRE(heir.shards.list->fenced == filesystem->shards.list->fenced);
+	REQUIRE(heir.shards.list->fenced == filesystem->shards->list->fenced);
 	if (makes_names(filesystem) || has_only_found(filesystem))
 		free(text);
 	else
-		compare_texts("passed on", text, "taken over", save(&heir.filesystem, &other_bytes),
-			      without);
+		compare_texts("passed on", text, "taken over",
+			      save(&heir.serving.filesystem, &other_bytes), without);
 	heir_end(&heir);
 }
 

@@ -9,6 +9,7 @@ requires test -e "$build/compile_commands.json"
 layers=("$python" "$tests/system/sources/layers.py")
 
 "${layers[@]}" includes "$source_dir" >"$dir/includes" || fail "$(<"$dir/includes")"
+"${layers[@]}" modules "$source_dir" >"$dir/modules" || fail "$(<"$dir/modules")"
 "${layers[@]}" circles "$source_dir" "$build" >"$dir/circles" || fail "$(<"$dir/circles")"
 "${layers[@]}" names "$source_dir" "$build" >"$dir/names" || fail "$(<"$dir/names")"
 
@@ -71,13 +72,20 @@ line=$(wc -l <"$tree/src/engine/books/queue.c")
 expect_equal "what is said of calls from elsewhere" "src/engine/books/queue.c:$((line - 1)): a call of the store is only for \
 src/engine/books/outbox.c src/engine/books/queue.c:$line: news for a caller is only for src/engine/books/decisions.c" "$(paste -sd' ' "$dir/refused")"
 cp "$source_dir/src/engine/books/queue.c" "$tree/src/engine/books/queue.c"
-echo '#include "files/handle_end.h"' >>"$tree/fs/files/handle.h"
+echo '#include "handles/handle_end.h"' >>"$tree/fs/handles/handle.h"
 ! "${layers[@]}" includes "$tree" >"$dir/refused" || fail "headers may include each other in a circle"
-line=$(wc -l <"$tree/fs/files/handle.h")
-back=fs/files/handle_end.h:$(grep -n '"files/handle.h"' "$tree/fs/files/handle_end.h" | cut -d: -f1)
-expect_equal "what is said of headers in a circle" "fs/files/handle.h:$line: a circle of 2 files: fs/files/handle.h:$line \
-files/handle_end.h, $back files/handle.h" "$(<"$dir/refused")"
-cp "$source_dir/fs/files/handle.h" "$tree/fs/files/handle.h"
+line=$(wc -l <"$tree/fs/handles/handle.h")
+back=fs/handles/handle_end.h:$(grep -n '"handles/handle.h"' "$tree/fs/handles/handle_end.h" | cut -d: -f1)
+expect_equal "what is said of headers in a circle" "fs/handles/handle.h:$line: a circle of 2 files: fs/handles/handle.h:$line \
+handles/handle_end.h, $back handles/handle.h" "$(<"$dir/refused")"
+cp "$source_dir/fs/handles/handle.h" "$tree/fs/handles/handle.h"
+echo '#include "files/inode.h"' >>"$tree/fs/files/text.c"
+! "${layers[@]}" modules "$tree" >"$dir/refused" || fail "modules may include each other's headers in a circle"
+line=$(wc -l <"$tree/fs/files/text.c")
+back=fs/files/inode.h:$(grep -n '"files/text.h"' "$tree/fs/files/inode.h" | cut -d: -f1)
+expect_equal "what is said of modules in a circle" "$back: a circle of 2 modules: $back files/text.h, fs/files/text.c:$line \
+files/inode.h" "$(<"$dir/refused")"
+cp "$source_dir/fs/files/text.c" "$tree/fs/files/text.c"
 mkdir "$tree/src/new"
 cp "$source_dir/src/base/log.c" "$tree/src/new"
 ! "${layers[@]}" includes "$tree" >"$dir/refused" || fail "any folder may be new"

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 
 #include "files/access.h"
+#include "files/filesystem.h"
 #include "files/inode.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "../failing_memory.h"
-#include "files/handle_table.h"
+#include "handles/handle_table.h"
 
 enum { STEPS = 20000 };
 #define NUMBERS 3000u

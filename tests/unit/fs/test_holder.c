@@ -21,9 +21,10 @@
 
 #include "base/log.h"
 #include "files/filesystem.h"
-#include "files/handle_end.h"
 #include "files/inode.h"
-#include "files/telling.h"
+#include "handles/handle_end.h"
+#include "handles/holder.h"
+#include "handles/telling.h"
 #include "ops/serving.h"
 #include "restart/takeover.h"
 
@@ -38,7 +39,8 @@ static const struct takeover_process process = {
 
 static struct config config;
 static struct shards shards;
-static struct filesystem filesystem;
+static struct serving serving;
+static struct filesystem *const filesystem = &serving.filesystem;
 static struct takeover_marks marks;
 static int journal;
 static pid_t child;
@@ -48,18 +50,18 @@ static void begin_filesystem(void)
 	struct state_journal *created;
 
 	assert_int_equal(shards_open(&config, &serving_events, NULL, &shards), 0);
-	assert_int_equal(serving_init(&filesystem, &config, &shards), 0);
+	assert_int_equal(serving_init(&serving, &config, &shards), 0);
 	assert_int_equal(state_journal_create(dup(journal), 0, 0, &created), 0);
-	takeover_keep(&filesystem, created, &marks);
-	takeover_keep_process(&filesystem, &process);
+	takeover_keep(filesystem, created, &marks);
+	takeover_keep_process(filesystem, &process);
 }
 
 static void end_filesystem(void)
 {
-	telling_finish(&filesystem);
-	serving_finish(&filesystem);
+	telling_finish(filesystem);
+	serving_finish(filesystem);
 	shards_close(&shards);
-	state_journal_destroy(filesystem.journal);
+	state_journal_destroy(filesystem->journal);
 }
 
 /* Waits for a signal: which one, its status says. */
@@ -121,16 +123,16 @@ static uint64_t let_hold(void)
 {
 	struct inode *inode;
 
-	assert_int_equal(inode_create(&filesystem, filesystem.inodes.root, "a", S_IFREG | 0644, 0,
+	assert_int_equal(inode_create(filesystem, filesystem->inodes->root, "a", S_IFREG | 0644, 0,
 				      0, &inode),
 			 0);
-	assert_int_equal(inode_attach(filesystem.inodes.root, inode), 0);
+	assert_int_equal(inode_attach(filesystem->inodes->root, inode), 0);
 	struct handle *handle;
-	assert_int_equal(handle_open(&filesystem, inode, 0, &handle), 0);
+	assert_int_equal(handle_open(filesystem, inode, 0, &handle), 0);
 	assert_int_equal(handle_own(handle), 0);
 	holder_take_file(handle, child);
-	takeover_mark_changed(&filesystem);
-	state_journal_commit(filesystem.journal, 0, NULL, 0);
+	takeover_mark_changed(filesystem);
+	state_journal_commit(filesystem->journal, 0, NULL, 0);
 	return handle->number;
 }
 
@@ -172,9 +174,9 @@ static struct handle *go_on(uint64_t number, FILE *text)
 	takeover_read_kept(&takeover, text, 3, why, sizeof(why));
 	assert_string_equal(why, "");
 	begin_filesystem();
-	takeover_restore(&takeover, &filesystem, why, sizeof(why));
+	takeover_restore(&takeover, filesystem, why, sizeof(why));
 	assert_string_equal(why, "");
-	struct handle *handle = handle_of_number(&filesystem.handles, number);
+	struct handle *handle = handle_of_number(filesystem->handles, number);
 	assert_non_null(handle);
 	takeover_finish(&takeover);
 	return handle;
@@ -187,7 +189,7 @@ static void go_on_and_lose(uint64_t number, FILE *text)
 
 	handle->flushed = false; /* there is no mount that the process could have it open on */
 	telling_lose(handle);
-	telling_conclude(&filesystem);
+	telling_conclude(filesystem);
 }
 
 static void test_told(void **state)
@@ -208,10 +210,10 @@ static void test_told_by_the_third(void **state)
 	end_filesystem();
 	assert_int_equal(takeover_read_kept(&takeover, text, 3, why, sizeof(why)), 0);
 	begin_filesystem();
-	assert_int_equal(takeover_restore(&takeover, &filesystem, why, sizeof(why)), 0);
+	assert_int_equal(takeover_restore(&takeover, filesystem, why, sizeof(why)), 0);
 	takeover_finish(&takeover);
-	takeover_mark_changed(&filesystem);
-	state_journal_commit(filesystem.journal, 0, NULL, 0);
+	takeover_mark_changed(filesystem);
+	state_journal_commit(filesystem->journal, 0, NULL, 0);
 	go_on_and_lose(number, read_journal(0));
 	assert_int_equal(end_child(), SIGTERM);
 }
@@ -230,20 +232,20 @@ static void test_gone(void **state)
 
 	assert_int_equal(end_child(), SIGRTMIN);
 	go_on_and_lose(number, read_journal(0));
-	assert_null(handle_of_number(&filesystem.handles, number)->holders);
+	assert_null(handle_of_number(filesystem->handles, number)->holders);
 }
 
 /* `status` says how many open files of a store are fenced: each once, until it is closed. */
 static void test_fenced_are_counted(void **state)
 {
 	uint64_t number = let_hold();
-	struct handle *handle = handle_of_number(&filesystem.handles, number);
+	struct handle *handle = handle_of_number(filesystem->handles, number);
 
 	assert_int_equal(shards.list[0].fenced, 0);
 	telling_lose(handle);
 	telling_lose(handle);
 	assert_int_equal(shards.list[0].fenced, 1);
-	state_journal_commit(filesystem.journal, 0, NULL, 0);
+	state_journal_commit(filesystem->journal, 0, NULL, 0);
 	handle = go_on(number, read_journal(0));
 	assert_int_equal(shards.list[0].fenced, 1);
 	handle_close(handle);

@@ -16,9 +16,10 @@
 #include "base/log.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
-#include "files/lockfile_name.h"
+#include "files/inode_restore.h"
 #include "files/lockfile_text.h"
 #include "files/user.h"
+#include "handles/lockfile_name.h"
 #include "notifier_double.h"
 #include "ops/asking.h"
 #include "ops/content.h"
@@ -31,37 +32,45 @@ enum { ALICE = 54321 };
 struct fixture {
 	struct config config;
 	struct shard shard;
-	struct filesystem filesystem;
+	struct shards shards;
+	struct serving serving;
 	struct inode *inode;
 };
 
 static struct fixture fixture;
 
+static void make_lockfile(struct inode *inode)
+{
+	const struct inode *root = fixture.serving.filesystem.inodes->root;
+	inode->lockfile = lockfile_create(inode, inode_lockfile_path(root, inode->name));
+	assert_non_null(inode->lockfile);
+}
+
 static int begin(void **state)
 {
-	struct filesystem *filesystem = &fixture.filesystem;
+	struct filesystem *filesystem = &fixture.serving.filesystem;
 
 	(void)state;
 	log_set_level(LOG_LEVEL_ERROR);
 	fixture = (struct fixture){0};
 	assert_int_equal(config_init(&fixture.config), 0);
-	assert_int_equal(serving_init(filesystem, &fixture.config,
-				      &(struct shards){.list = &fixture.shard, .count = 1}),
+	fixture.shards = (struct shards){.list = &fixture.shard, .count = 1};
+	assert_int_equal(serving_init(&fixture.serving, &fixture.config, &fixture.shards),
 			 0);
 	fixture.shard.filesystem = filesystem;
-	filesystem->inodes.root->keeps_files = true;
-	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, "a", S_IFREG | 0640,
+	filesystem->inodes->root->keeps_files = true;
+	assert_int_equal(inode_create(filesystem, filesystem->inodes->root, "a", S_IFREG | 0640,
 				      ALICE, ALICE, &fixture.inode),
 			 0);
-	assert_int_equal(lockfile_create(fixture.inode, filesystem->inodes.root), 0);
-	assert_int_equal(inode_attach(filesystem->inodes.root, fixture.inode), 0);
+	make_lockfile(fixture.inode);
+	assert_int_equal(inode_attach(filesystem->inodes->root, fixture.inode), 0);
 	return 0;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	serving_finish(&fixture.filesystem);
+	serving_finish(&fixture.serving.filesystem);
 	config_finish(&fixture.config);
 	return 0;
 }
@@ -78,7 +87,7 @@ static struct lockfile_facts parse(const char *data, size_t bytes, int64_t chang
 	};
 	struct lockfile_facts facts;
 
-	assert_int_equal(lockfile_parse(&claim, &facts), 0);
+	assert_int_equal(lockfile_text_parse(&claim, &facts), 0);
 	assert_int_equal(facts.version, 3);
 	return facts;
 }
@@ -86,7 +95,7 @@ static struct lockfile_facts parse(const char *data, size_t bytes, int64_t chang
 /* Writes the inode, and reads that. */
 static struct lockfile_facts copy(nlink_t links)
 {
-	char *text = lockfile_format(fixture.inode, links);
+	char *text = lockfile_text_format(fixture.inode, links);
 
 	assert_non_null(text);
 	struct lockfile_facts facts = parse(text, strlen(text), 2500);
@@ -116,8 +125,8 @@ static void test_copies(void **state)
 					 : (size_t)random() % (round % 2 != 0 ? 8 : sizeof(text));
 		for (size_t i = 0; i < bytes; i++)
 			text[i] = (char)random();
-		assert_int_equal(text_set(inode, text, bytes, ALICE), 0);
-		assert_true(lockfile_renew_id(inode));
+		assert_int_equal(text_set(&inode->text, text, bytes, ALICE), 0);
+		assert_true(lockfile_renew_id(inode->lockfile));
 		inode->mode = modes[round % 3];
 		inode->uid = (uid_t)random();
 		inode->gid = (gid_t)random();
@@ -130,7 +139,7 @@ static void test_copies(void **state)
 			inode->lockfile->number = (uint64_t)random() << 32;
 		struct lockfile_facts facts = copy((nlink_t)round % 7 + 1);
 
-		assert_true(lockfile_is_same(inode, &facts));
+		assert_true(lockfile_text_is_same(inode, &facts));
 		assert_int_equal(facts.number, inode->lockfile->number);
 		assert_int_equal(facts.mode, inode->mode);
 		assert_int_equal(facts.uid, inode->uid);
@@ -149,7 +158,7 @@ static void test_copies(void **state)
 		assert_int_equal(facts.text_bytes, bytes);
 		if (bytes > 0)
 			assert_memory_equal(facts.text, text, bytes);
-		lockfile_facts_finish(&facts);
+		lockfile_text_finish(&facts);
 	}
 }
 
@@ -157,27 +166,27 @@ static void test_copies(void **state)
  * one transaction. */
 static void test_long(void **state)
 {
-	struct filesystem *filesystem = &fixture.filesystem;
+	struct filesystem *filesystem = &fixture.serving.filesystem;
 	struct inode *inode = fixture.inode, *link;
-	size_t bytes = (size_t)lockfile_text_limit(inode);
+	size_t bytes = (size_t)lockfile_text_limit(inode->lockfile);
 	char *text = malloc(bytes);
 	char why[256];
 
 	(void)state;
 	assert_in_range(bytes, 1000 * 1024, CONFIG_TEXT_LIMIT_MAX);
-	assert_int_equal(text_limit(inode), CONFIG_TEXT_LIMIT_LOCK);
+	assert_int_equal(inode_text_limit(inode), CONFIG_TEXT_LIMIT_LOCK);
 	assert_int_equal(config_set(&fixture.config, "style", "file", why, sizeof(why)), 0);
-	assert_int_equal(text_limit(inode), CONFIG_TEXT_LIMIT_FILE);
+	assert_int_equal(inode_text_limit(inode), CONFIG_TEXT_LIMIT_FILE);
 	assert_int_equal(config_set(&fixture.config, "text_limit", "1048576", why, sizeof(why)), 0);
-	assert_int_equal(text_limit(inode), bytes);
+	assert_int_equal(inode_text_limit(inode), bytes);
 	assert_non_null(text);
-	assert_true(lockfile_renew_id(inode));
+	assert_true(lockfile_renew_id(inode->lockfile));
 	srandom(1);
 	for (int round = 0; round < 3; round++) {
 		for (size_t i = 0; i < bytes; i++)
 			text[i] = (char)(round == 0 ? random() : round == 1 ? 0 : 'x');
-		assert_int_equal(text_set(inode, text, bytes, ALICE), 0);
-		char *stored = lockfile_format(inode, UINT32_MAX);
+		assert_int_equal(text_set(&inode->text, text, bytes, ALICE), 0);
+		char *stored = lockfile_text_format(inode, UINT32_MAX);
 		assert_non_null(stored);
 		assert_in_range(strlen(stored), bytes,
 				STORE_STEPS_BYTES_MAX - STORE_STEP_BYTES - 3);
@@ -185,16 +194,16 @@ static void test_long(void **state)
 		struct lockfile_facts facts = copy(1);
 		assert_int_equal(facts.text_bytes, bytes);
 		assert_memory_equal(facts.text, text, bytes);
-		lockfile_facts_finish(&facts);
+		lockfile_text_finish(&facts);
 	}
 	free(text);
-	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, "b", S_IFREG | 0640,
+	assert_int_equal(inode_create(filesystem, filesystem->inodes->root, "b", S_IFREG | 0640,
 				      ALICE, ALICE, &link),
 			 0);
-	assert_int_equal(lockfile_create(link, filesystem->inodes.root), 0);
-	assert_int_equal(inode_attach(filesystem->inodes.root, link), 0);
-	lockfile_join(link, inode);
-	assert_in_range(2 * text_limit(inode), bytes - 4096, bytes);
+	make_lockfile(link);
+	assert_int_equal(inode_attach(filesystem->inodes->root, link), 0);
+	lockfile_join(link->lockfile, inode->lockfile);
+	assert_in_range(2 * inode_text_limit(inode), bytes - 4096, bytes);
 }
 
 /* What is said to be behind the line, and is not, or not all of it. */
@@ -204,15 +213,15 @@ static void test_cut(void **state)
 	struct lockfile_facts facts;
 
 	(void)state;
-	assert_int_equal(text_set(fixture.inode, text, sizeof(text), ALICE), 0);
-	assert_true(lockfile_renew_id(fixture.inode));
-	char *stored = lockfile_format(fixture.inode, 1);
+	assert_int_equal(text_set(&fixture.inode->text, text, sizeof(text), ALICE), 0);
+	assert_true(lockfile_renew_id(fixture.inode->lockfile));
+	char *stored = lockfile_text_format(fixture.inode, 1);
 	assert_non_null(stored);
 	for (size_t bytes = strlen(stored) - 1; bytes > 0; bytes -= bytes < 300 ? 1 : 100) {
 		facts = parse(stored, bytes, 2500);
 		assert_int_equal(facts.text_bytes, bytes);
 		assert_string_equal(facts.who, "another client of the store");
-		lockfile_facts_finish(&facts);
+		lockfile_text_finish(&facts);
 	}
 	free(stored);
 }
@@ -223,9 +232,9 @@ static void test_maker(void **state)
 	struct lockfile *lockfile = fixture.inode->lockfile;
 
 	(void)state;
-	assert_true(lockfile_renew_id(fixture.inode));
-	lockfile->maker = 4711;
-	strcpy(lockfile->command, "a\nb (c");
+	assert_true(lockfile_renew_id(fixture.inode->lockfile));
+	lockfile->maker.pid = 4711;
+	strcpy(lockfile->maker.command, "a\nb (c");
 	struct lockfile_facts facts = copy(1);
 	assert_non_null(strstr(facts.who, "process 4711 (a%0Ab%20(c)"));
 	assert_null(strchr(facts.who, '\n'));
@@ -247,7 +256,7 @@ static void expect_text(const char *data, size_t bytes)
 	assert_int_equal(facts.text_bytes, expected);
 	if (expected > 0)
 		assert_memory_equal(facts.text, data, expected);
-	lockfile_facts_finish(&facts);
+	lockfile_text_finish(&facts);
 }
 
 static void test_foreign(void **state)
@@ -304,31 +313,31 @@ static void test_queue(void **state)
 
 	(void)state;
 	assert_string_equal(inode_lock_path(inode), "//a/");
-	assert_true(lockfile_renew_id(inode));
+	assert_true(lockfile_renew_id(inode->lockfile));
 	struct lockfile_facts facts = copy(1);
 	assert_null(facts.queue);
-	lockfile_facts_finish(&facts);
+	lockfile_text_finish(&facts);
 
-	assert_int_equal(lockfile_set_queue(inode, "t//old name%/"), 0);
+	assert_int_equal(lockfile_set_queue(inode->lockfile, "t//old name%/"), 0);
 	facts = copy(1);
 	assert_string_equal(facts.queue, "t//old name%/");
-	assert_true(lockfile_is_same(inode, &facts));
-	assert_int_equal(lockfile_set_queue(inode, NULL), 0);
-	assert_int_equal(lockfile_update(inode, &facts), 0);
+	assert_true(lockfile_text_is_same(inode, &facts));
+	assert_int_equal(lockfile_set_queue(inode->lockfile, NULL), 0);
+	assert_int_equal(lockfile_text_update(inode, &facts), 0);
 	assert_string_equal(inode_lock_path(inode), "//a/");
-	assert_true(lockfile_renew_id(inode));
-	assert_int_equal(lockfile_update(inode, &facts), 0);
+	assert_true(lockfile_renew_id(inode->lockfile));
+	assert_int_equal(lockfile_text_update(inode, &facts), 0);
 	assert_string_equal(inode_lock_path(inode), "t//old name%/");
-	lockfile_facts_finish(&facts);
+	lockfile_text_finish(&facts);
 
-	assert_true(lockfile_renew_id(inode));
+	assert_true(lockfile_renew_id(inode->lockfile));
 	facts = copy(1);
 	free(facts.queue);
 	facts.queue = NULL;
-	assert_true(lockfile_renew_id(inode));
-	assert_int_equal(lockfile_update(inode, &facts), 0);
+	assert_true(lockfile_renew_id(inode->lockfile));
+	assert_int_equal(lockfile_text_update(inode, &facts), 0);
 	assert_string_equal(inode_lock_path(inode), "//a/");
-	lockfile_facts_finish(&facts);
+	lockfile_text_finish(&facts);
 }
 
 /* Who can write to the store gives nobody the rights of another account. */
@@ -345,7 +354,7 @@ static void test_no_setuid(void **state)
 		struct lockfile_facts facts = parse(text, strlen(text), 2500);
 
 		assert_int_equal(facts.mode, kinds[i] | 0755);
-		lockfile_facts_finish(&facts);
+		lockfile_text_finish(&facts);
 	}
 }
 
@@ -360,7 +369,7 @@ static void test_times(void **state)
 
 		assert_in_range(facts.mtime.tv_nsec, 0, 999999999);
 		assert_int_equal(facts.mtime.tv_sec < 0, times_ms[i] < 0);
-		lockfile_facts_finish(&facts);
+		lockfile_text_finish(&facts);
 	}
 }
 
@@ -369,7 +378,7 @@ static void test_refused_open(void **state)
 {
 	struct inode *inode = fixture.inode;
 	struct lockfile_opening *opening = calloc(1, sizeof(*opening));
-	struct asking *asking = asking_begin_alone(fixture.filesystem.inodes.root, NULL);
+	struct asking *asking = asking_begin_alone(fixture.serving.filesystem.inodes->root, NULL);
 
 	(void)state;
 	assert_non_null(opening);
@@ -377,8 +386,8 @@ static void test_refused_open(void **state)
 	opening->asking = asking;
 	inode->lockfile->opening = opening;
 	asking->made = inode;
-	inode_use(&fixture.filesystem, inode);
-	waiting_refuse_all(fixture.filesystem.askings, &asking_kind, -EIO);
+	inode_use(&fixture.serving.filesystem, inode);
+	waiting_refuse_all(fixture.serving.filesystem.calls->askings, &asking_kind, -EIO);
 	assert_null(opening->asking);
 	assert_int_equal(inode->handles, 0);
 }
@@ -386,20 +395,21 @@ static void test_refused_open(void **state)
 /* An open that another process has left is on nobody's account, until the store has decided. */
 static void test_restored_open(void **state)
 {
-	struct filesystem *filesystem = &fixture.filesystem;
+	struct filesystem *filesystem = &fixture.serving.filesystem;
 	struct inode *inode;
 
 	(void)state;
-	assert_int_equal(lockfile_prepare(filesystem, filesystem->inodes.root, "b", S_IFREG | 0640,
-					  ALICE, ALICE, 0, &inode),
+	assert_int_equal(lockfile_name_prepare(filesystem, filesystem->inodes->root, "b",
+					       S_IFREG | 0640, ALICE, ALICE, 0, &inode),
 			 0);
 	inode_use(filesystem, inode);
-	inode_restored_all(filesystem);
+	inode_restore_end(filesystem);
 	assert_null(inode->user);
-	assert_int_equal(lockfile_appear(filesystem, filesystem->inodes.root, inode, false), 0);
-	assert_ptr_equal(inode->user, user_find(&filesystem->users, ALICE));
+	assert_int_equal(lockfile_name_appear(filesystem, filesystem->inodes->root, inode, false),
+			 0);
+	assert_ptr_equal(inode->user, user_find(filesystem->users, ALICE));
 	inode_unuse(filesystem, inode);
-	assert_true(inode->idle);
+	assert_true(inode->idle.listed);
 }
 
 static void set_names(const char *limit)
@@ -416,19 +426,20 @@ static int look_up(struct inode *directory, const char *name, mode_t mode, size_
 	const struct lockfile_facts facts = {
 		.id = ID, .mode = mode, .links = 1, .text = text, .text_bytes = bytes};
 
-	return lockfile_know(&fixture.filesystem, directory, name, &facts, false, ALICE, ret);
+	return lockfile_name_know(&fixture.serving.filesystem, directory, name, &facts, false,
+				  ALICE, ret);
 }
 
 static size_t count_names(void)
 {
-	return user_find(&fixture.filesystem.users, ALICE)->counts[USER_NAMES];
+	return user_find(fixture.serving.filesystem.users, ALICE)->counts[USER_NAMES];
 }
 
 /* No text takes a user beyond the limit, wherever it comes from: the name, or the longer text, is
  * refused, and what was there stays. */
 static void test_limit(void **state)
 {
-	struct inode *root = fixture.filesystem.inodes.root, *inode, *other = NULL;
+	struct inode *root = fixture.serving.filesystem.inodes->root, *inode, *other = NULL;
 
 	(void)state;
 	set_names("20");
@@ -450,7 +461,7 @@ static void test_limit(void **state)
 /* Room for a long text is made by what is idle, and its texts; not by the directory. */
 static void test_room(void **state)
 {
-	struct inode *root = fixture.filesystem.inodes.root, *directory, *inode;
+	struct inode *root = fixture.serving.filesystem.inodes->root, *directory, *inode;
 
 	(void)state;
 	set_names("20");
@@ -467,19 +478,20 @@ static void test_room(void **state)
 /* Links have one text: all get the new one, or none. */
 static void test_links(void **state)
 {
-	struct inode *root = fixture.filesystem.inodes.root, *inode = fixture.inode, *links[2];
+	struct inode *root = fixture.serving.filesystem.inodes->root, *inode = fixture.inode,
+		     *links[2];
 
 	(void)state;
 	assert_int_equal(look_up(root, "b", S_IFREG | 0644, 0, &links[0]), 0);
 	assert_int_equal(look_up(root, "c", S_IFREG | 0644, 0, &links[1]), 0);
-	lockfile_join(links[0], inode);
-	lockfile_join(links[1], links[0]);
-	assert_int_equal(text_write(inode, "old", 3, 0, ALICE), 0);
+	lockfile_join(links[0]->lockfile, inode->lockfile);
+	lockfile_join(links[1]->lockfile, links[0]->lockfile);
+	assert_int_equal(inode_write(inode, "old", 3, 0, ALICE), 0);
 	inode->mode = S_IFREG | 0600;
 	assert_int_equal(content_spread(inode), 0);
 
 	set_names("12"); /* 3 names, and 2 texts of 4 shares */
-	assert_int_equal(text_write(inode, "new", 3, 1024, ALICE), 0);
+	assert_int_equal(inode_write(inode, "new", 3, 1024, ALICE), 0);
 	inode->mode = S_IFREG | 0644;
 	assert_int_equal(content_spread(inode), -EDQUOT);
 	const struct inode *all[] = {inode, links[0], links[1]};

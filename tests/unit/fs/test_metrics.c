@@ -13,14 +13,23 @@
 #include <errno.h>
 #include <linux/fuse.h>
 
-#include "files/filesystem.h"
-#include "files/handle.h"
-#include "files/metrics.h"
 #include "../../told.h"
+#include "files/filesystem.h"
+#include "files/metrics.h"
+#include "files/shard.h"
+#include "files/user.h"
+#include "files/user_writes.h"
+#include "handles/handle.h"
+#include "handles/metrics_text.h"
 #include "stores/local/store.h"
 
 struct fixture {
 	struct filesystem filesystem;
+	struct shards list;
+	struct users users;
+	struct user_writes writes;
+	struct handles handles;
+	struct metrics metrics;
 	struct shard shards[2]; /* the second one counts only where a test says so */
 	struct local_service *service;
 	struct store *store;
@@ -79,8 +88,13 @@ static int begin(void **state)
 					    .engine = engine,
 					    .lockfiles = lockfiles,
 					    .store = &counting};
-	fixture->filesystem.shards = (struct shards){.list = fixture->shards, .count = 1};
-	metrics_init(&fixture->filesystem.metrics);
+	fixture->list = (struct shards){.list = fixture->shards, .count = 1};
+	fixture->users.writes = &fixture->writes;
+	fixture->filesystem = (struct filesystem){.shards = &fixture->list,
+						  .users = &fixture->users,
+						  .handles = &fixture->handles,
+						  .metrics = &fixture->metrics};
+	metrics_init(&fixture->metrics);
 	*state = fixture;
 	return 0;
 }
@@ -105,7 +119,7 @@ static void write_text(struct fixture *fixture)
 	free(fixture->text);
 	file = open_memstream(&fixture->text, &bytes);
 	assert_non_null(file);
-	metrics_write(&fixture->filesystem, file);
+	metrics_text_write(&fixture->filesystem, file);
 	fclose(file);
 }
 
@@ -215,7 +229,7 @@ static void count_request(struct metrics *metrics, uint32_t operation)
 static void test_requests(void **state)
 {
 	struct fixture *fixture = *state;
-	struct metrics *metrics = &fixture->filesystem.metrics;
+	struct metrics *metrics = fixture->filesystem.metrics;
 
 	count_request(metrics, FUSE_LOOKUP);
 	count_request(metrics, FUSE_SETLKW);
@@ -336,7 +350,7 @@ static void test_session(void **state)
 	assert_has(fixture, "dlockfs_reconnects_total 2");
 	assert_has(fixture, "dlockfs_sessions_lost_total 1");
 	assert_has(fixture, "dlockfs_clock_jumps_total 0");
-	fixture->filesystem.metrics.clock_jumps = 3;
+	fixture->filesystem.metrics->clock_jumps = 3;
 	write_text(fixture);
 	assert_has(fixture, "dlockfs_clock_jumps_total 3");
 }
@@ -348,7 +362,7 @@ static void test_two_stores(void **state)
 {
 	struct fixture *fixture = *state;
 
-	fixture->filesystem.shards.count = 2;
+	fixture->filesystem.shards->count = 2;
 	fixture->shards[1].metrics.fenced_handles = 3;
 	store_statistics_count(&fixture->shards[1].statistics, STORE_PLACE, 700, 0);
 	metrics_count_acquisition(&fixture->shards[1].metrics, LOCK_KIND_FLOCK, 0, 3000000);

@@ -18,7 +18,7 @@
 
 #include "base/log.h"
 #include "files/filesystem.h"
-#include "files/parked.h"
+#include "handles/parked.h"
 #include "ops/serving.h"
 #include "restart/takeover.h"
 
@@ -37,7 +37,7 @@ struct heir {
 	struct config config;
 	struct takeover takeover;
 	struct shards shards;
-	struct filesystem filesystem;
+	struct serving serving;
 	char why[512];
 };
 
@@ -49,13 +49,13 @@ static int begin(void **state)
 	assert_non_null(heir);
 	assert_int_equal(config_init(&heir->config), 0);
 	assert_int_equal(shards_open(&heir->config, &serving_events, NULL, &heir->shards), 0);
-	return serving_init(&heir->filesystem, &heir->config, &heir->shards);
+	return serving_init(&heir->serving, &heir->config, &heir->shards);
 }
 
 static int end(void **state)
 {
 	struct heir *heir = *state;
-	serving_finish(&heir->filesystem);
+	serving_finish(&heir->serving.filesystem);
 	shards_close(&heir->shards);
 	takeover_finish(&heir->takeover);
 	config_finish(&heir->config);
@@ -115,7 +115,8 @@ static int restore(struct heir *heir, const char *line)
 	assert_non_null(file);
 	assert_int_equal(takeover_read_kept(&heir->takeover, file, 3, heir->why, sizeof(heir->why)),
 			 0);
-	return takeover_restore(&heir->takeover, &heir->filesystem, heir->why, sizeof(heir->why));
+	return takeover_restore(&heir->takeover, &heir->serving.filesystem, heir->why,
+				sizeof(heir->why));
 }
 
 static void expect_passed_on(struct heir *heir, char *line)
@@ -127,7 +128,7 @@ static void expect_passed_on(struct heir *heir, char *line)
 		fail_msg("%s", heir->why);
 	FILE *out = open_memstream(&text, &bytes);
 	assert_non_null(out);
-	takeover_save(&heir->filesystem, &process, out);
+	takeover_save(&heir->serving.filesystem, &process, out);
 	assert_int_equal(fclose(out), 0);
 	if (strstr(text, line) == NULL)
 		fail_msg("%s is not in\n%s", line, text);

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "files/inode_restore.h"
 #include "files/user.h"
 #include "journal/form.h"
 #include "notifier_double.h"
@@ -29,11 +30,12 @@ enum { ALICE = 54321, LONG = 1 << 20 };
 struct fixture {
 	struct config config;
 	struct shard shard;
-	struct filesystem filesystem;
+	struct shards shards;
+	struct serving serving;
 };
 
 static struct fixture fixture;
-static struct filesystem *const filesystem = &fixture.filesystem;
+static struct filesystem *const filesystem = &fixture.serving.filesystem;
 static char text[LONG];
 
 static void set(const char *key, const char *value)
@@ -50,8 +52,8 @@ static int begin(void **state)
 		text[i] = (char)(i * 31 + i / 4096);
 	assert_int_equal(config_init(&fixture.config), 0);
 	set("text_limit", "1048576");
-	assert_int_equal(serving_init(filesystem, &fixture.config,
-				      &(struct shards){.list = &fixture.shard, .count = 1}),
+	fixture.shards = (struct shards){.list = &fixture.shard, .count = 1};
+	assert_int_equal(serving_init(&fixture.serving, &fixture.config, &fixture.shards),
 			 0);
 	return state_journal_create(memfd_create("test", MFD_CLOEXEC), 4096, 0,
 				    &filesystem->journal);
@@ -62,7 +64,7 @@ static int end(void **state)
 	struct state_journal *journal = filesystem->journal;
 
 	serving_finish(filesystem);
-	assert_null(filesystem->users.by_uid);
+	assert_null(filesystem->users->by_uid);
 	config_finish(&fixture.config);
 	state_journal_destroy(journal);
 	return 0;
@@ -72,10 +74,10 @@ static struct inode *make(const char *name)
 {
 	struct inode *inode;
 
-	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, name, S_IFREG | 0644,
+	assert_int_equal(inode_create(filesystem, filesystem->inodes->root, name, S_IFREG | 0644,
 				      ALICE, ALICE, &inode),
 			 0);
-	assert_int_equal(inode_attach(filesystem->inodes.root, inode), 0);
+	assert_int_equal(inode_attach(filesystem->inodes->root, inode), 0);
 	return inode;
 }
 
@@ -147,15 +149,14 @@ static void test_commits(void **state)
 }
 
 /* Reads all lines that the journal has of inodes into another file system, and returns its root. */
-static struct inode *restore(struct filesystem *other)
+static struct inode *restore(struct serving *serving)
 {
+	struct filesystem *other = &serving->filesystem;
 	struct state_journal_content content;
 	struct state_reader in;
 	char why[256] = "";
 
-	assert_int_equal(serving_init(other, &fixture.config,
-				      &(struct shards){.list = &fixture.shard, .count = 1}),
-			 0);
+	assert_int_equal(serving_init(serving, &fixture.config, &fixture.shards), 0);
 	state_journal_commit(filesystem->journal, 0, NULL, 0);
 	assert_int_equal(state_journal_load(state_journal_descriptor(filesystem->journal), &content,
 					    why, sizeof(why)),
@@ -165,21 +166,22 @@ static struct inode *restore(struct filesystem *other)
 		int error = strcmp(in.word, "inode") == 0
 				    ? inode_restore(other, &in)
 				    : text_restore_block(
-					      inode_find(&other->inodes,
-							 state_get_unsigned(&in, "node", 1000)),
+					      &inode_find(other->inodes,
+							  state_get_unsigned(&in, "node", 1000))
+						       ->text,
 					      &in);
 		if (error != 0)
 			fail_msg("%s", in.why);
 	}
 	state_reader_finish(&in);
 	state_journal_content_finish(&content);
-	return other->inodes.root;
+	return other->inodes->root;
 }
 
 /* The next process has the same texts, whatever happened to them. */
 static void test_restore(void **state)
 {
-	struct filesystem other;
+	struct serving other;
 	static const size_t lengths[] = {1, 4095, 4096, 4097, 8192, 8193, 100000, LONG};
 	char name[16];
 
@@ -196,8 +198,8 @@ static void test_restore(void **state)
 		assert_int_equal(inode_write(inode, "end", 1, (off_t)lengths[i] - 1, 0), 0);
 	}
 	inode_resize(make("empty"), 0, 0);
-	struct inode *moved, *former = inode_child(filesystem->inodes.root, "text8193");
-	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, "text8193", S_IFREG,
+	struct inode *moved, *former = inode_child(filesystem->inodes->root, "text8193");
+	assert_int_equal(inode_create(filesystem, filesystem->inodes->root, "text8193", S_IFREG,
 				      ALICE, ALICE, &moved),
 			 0);
 	inode_use(filesystem, former);
@@ -215,7 +217,7 @@ static void test_restore(void **state)
 		assert_int_equal(inode->text.bytes[lengths[i] - 1], 'e');
 	}
 	assert_int_equal(inode_child(root, "empty")->text.count, 0);
-	serving_finish(&other);
+	serving_finish(&other.filesystem);
 	assert_null(other.users.by_uid);
 	fixture.shard.filesystem = filesystem; /* serving_init() has changed that */
 	inode_unuse(filesystem, moved);
@@ -230,7 +232,7 @@ static void expect_refused(const char *line, const char *part)
 	assert_int_equal(inode_write(inode, text, 4096, 0, 0), 0);
 	state_reader_init(&in, file);
 	assert_int_equal(state_next(&in), 1);
-	assert_int_equal(text_restore_block(inode, &in), -EINVAL);
+	assert_int_equal(text_restore_block(&inode->text, &in), -EINVAL);
 	if (strstr(in.why, part) == NULL)
 		fail_msg("%s", in.why);
 	state_reader_finish(&in);

@@ -17,9 +17,11 @@
 
 #include "base/log.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
 #include "files/inode.h"
+#include "files/inode_restore.h"
+#include "files/names.h"
 #include "files/user.h"
+#include "handles/handle.h"
 #include "notifier_double.h"
 #include "ops/serving.h"
 #include "status/status.h"
@@ -30,11 +32,12 @@ enum { ALICE = 54321, BOB = 54322 };
 struct fixture {
 	struct config config;
 	struct shard shard;
-	struct filesystem filesystem;
+	struct shards shards;
+	struct serving serving;
 };
 
 static struct fixture fixture;
-static struct filesystem *const filesystem = &fixture.filesystem;
+static struct filesystem *const filesystem = &fixture.serving.filesystem;
 static uint64_t forgotten[16]; /* nodes whose names the kernel is to forget */
 static size_t forgotten_count;
 
@@ -64,17 +67,17 @@ static int begin(void **state)
 	set("user_files", "3");
 	set("user_names", "8");
 	set("user_ranges", "5");
-	return serving_init(filesystem, &fixture.config,
-			    &(struct shards){.list = &fixture.shard, .count = 1});
+	fixture.shards = (struct shards){.list = &fixture.shard, .count = 1};
+	return serving_init(&fixture.serving, &fixture.config, &fixture.shards);
 }
 
 static int end(void **state)
 {
-	for (struct inode *inode = filesystem->inodes.by_node; inode != NULL;
+	for (struct inode *inode = filesystem->inodes->by_node; inode != NULL;
 	     inode = inode->by_node.next)
 		inode->handles = 0; /* of a test that has failed */
 	serving_finish(filesystem);
-	assert_null(filesystem->users.by_uid);
+	assert_null(filesystem->users->by_uid);
 	config_finish(&fixture.config);
 	return 0;
 }
@@ -98,22 +101,22 @@ static void test_limits(void **state)
 
 		for (size_t j = 0; j < shares[i].limit; j++) {
 			assert_int_equal(user_check(filesystem, ALICE, share, 1), 0);
-			alice = user_add(&filesystem->users, ALICE, share, 1);
+			alice = user_add(filesystem->users, ALICE, share, 1);
 			assert_non_null(alice);
 		}
 		assert_int_equal(user_check(filesystem, ALICE, share, 1), shares[i].error);
 		assert_int_equal(user_check(filesystem, ALICE, share, 1), shares[i].error);
-		assert_int_equal(filesystem->users.limited[share], 2);
+		assert_int_equal(filesystem->users->limited[share], 2);
 		/* Neither other users nor other shares are concerned. */
 		assert_int_equal(user_check(filesystem, BOB, share, 1), 0);
 		assert_int_equal(
 			user_check(filesystem, ALICE, shares[(i + 1) % USER_SHARES].share, 1), 0);
-		user_leave(&filesystem->users, alice, share, 1);
+		user_leave(filesystem->users, alice, share, 1);
 		assert_int_equal(user_check(filesystem, ALICE, share, 1), 0);
 		for (size_t j = 1; j < shares[i].limit; j++)
-			user_leave(&filesystem->users, alice, share, 1);
+			user_leave(filesystem->users, alice, share, 1);
 	}
-	user_leave(&filesystem->users, NULL, USER_FILES, 1);
+	user_leave(filesystem->users, NULL, USER_FILES, 1);
 }
 
 static void test_no_limits(void **state)
@@ -123,28 +126,28 @@ static void test_no_limits(void **state)
 	for (int i = 0; i < 10; i++) {
 		assert_int_equal(user_check(filesystem, 0, USER_WAITERS, 1), 0);
 		assert_int_equal(user_check(filesystem, getuid(), USER_WAITERS, 1), 0);
-		root = user_add(&filesystem->users, 0, USER_WAITERS, 1);
+		root = user_add(filesystem->users, 0, USER_WAITERS, 1);
 	}
 	assert_int_equal(root->counts[USER_WAITERS], 10);
 	while (root->counts[USER_WAITERS] > 1)
-		user_leave(&filesystem->users, root, USER_WAITERS, 1);
-	user_leave(&filesystem->users, root, USER_WAITERS, 1);
-	assert_int_equal(filesystem->users.limited[USER_WAITERS], 0);
+		user_leave(filesystem->users, root, USER_WAITERS, 1);
+	user_leave(filesystem->users, root, USER_WAITERS, 1);
+	assert_int_equal(filesystem->users->limited[USER_WAITERS], 0);
 }
 
 /* A lower limit takes nothing away, and counts from then on. */
 static void test_lower_limit(void **state)
 {
-	struct user *alice = user_add(&filesystem->users, ALICE, USER_FILES, 1);
+	struct user *alice = user_add(filesystem->users, ALICE, USER_FILES, 1);
 
-	user_add(&filesystem->users, ALICE, USER_FILES, 1);
+	user_add(filesystem->users, ALICE, USER_FILES, 1);
 	set("user_files", "1");
 	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 1), -ENFILE);
-	user_leave(&filesystem->users, alice, USER_FILES, 1);
+	user_leave(filesystem->users, alice, USER_FILES, 1);
 	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 1), -ENFILE);
 	set("user_files", "2");
 	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 1), 0);
-	user_leave(&filesystem->users, alice, USER_FILES, 1);
+	user_leave(filesystem->users, alice, USER_FILES, 1);
 }
 
 /* What is kept counts by its size, and all of it is given back. */
@@ -157,24 +160,24 @@ static void test_amounts(void **state)
 	assert_int_equal(user_shares_of(4096), 2);
 	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 3), 0);
 	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 4), -ENFILE);
-	alice = user_add(&filesystem->users, ALICE, USER_FILES, 2);
+	alice = user_add(filesystem->users, ALICE, USER_FILES, 2);
 	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 1), 0);
 	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 2), -ENFILE);
 	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, SIZE_MAX), -ENFILE);
 	assert_int_equal(user_check(filesystem, 0, USER_FILES, SIZE_MAX), 0);
-	user_leave(&filesystem->users, alice, USER_FILES, 2);
+	user_leave(filesystem->users, alice, USER_FILES, 2);
 	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 3), 0);
 }
 
 /* To release a part of something may take the user to twice as much. */
 static void test_releases(void **state)
 {
-	struct user *alice = user_add(&filesystem->users, ALICE, USER_RANGES, 5);
+	struct user *alice = user_add(filesystem->users, ALICE, USER_RANGES, 5);
 
 	assert_int_equal(user_check(filesystem, ALICE, USER_RANGES, 1), -ENOLCK);
 	assert_int_equal(user_check_release(filesystem, ALICE, USER_RANGES, 5), 0);
 	assert_int_equal(user_check_release(filesystem, ALICE, USER_RANGES, 6), -ENOLCK);
-	user_leave(&filesystem->users, alice, USER_RANGES, 5);
+	user_leave(filesystem->users, alice, USER_RANGES, 5);
 }
 
 /* One look at a time, a pause after it by what it has cost, and what is over is forgotten. */
@@ -208,10 +211,10 @@ static struct inode *make(const char *name, uid_t uid)
 {
 	struct inode *inode;
 
-	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, name, S_IFREG | 0644,
+	assert_int_equal(inode_create(filesystem, filesystem->inodes->root, name, S_IFREG | 0644,
 				      uid, uid, &inode),
 			 0);
-	assert_int_equal(inode_attach(filesystem->inodes.root, inode), 0);
+	assert_int_equal(inode_attach(filesystem->inodes->root, inode), 0);
 	inode_set_idle(filesystem, inode);
 	return inode;
 }
@@ -219,7 +222,7 @@ static struct inode *make(const char *name, uid_t uid)
 static size_t count_names(uid_t uid)
 {
 	const struct user *user;
-	HASH_FIND(by_uid, filesystem->users.by_uid, &uid, sizeof(uid), user);
+	HASH_FIND(by_uid, filesystem->users->by_uid, &uid, sizeof(uid), user);
 	return user != NULL ? user->counts[USER_NAMES] : 0;
 }
 
@@ -237,20 +240,20 @@ static void test_pinned(void **state)
 	/* Opened again, without a name. */
 	inode_use(filesystem, inode);
 	inode_unuse(filesystem, inode);
-	assert_ptr_equal(inode_find(&filesystem->inodes, node), inode);
+	assert_ptr_equal(inode_find(filesystem->inodes, node), inode);
 	inode_unuse(filesystem, inode);
-	assert_null(inode_find(&filesystem->inodes, node));
+	assert_null(inode_find(filesystem->inodes, node));
 	assert_int_equal(count_names(ALICE), 0);
 
 	inode = make("b", ALICE);
 	node = inode->node;
 	inode_detach(filesystem, inode);
-	assert_null(inode_find(&filesystem->inodes, node));
+	assert_null(inode_find(filesystem->inodes, node));
 	inode = make("c", ALICE);
 	node = inode->node;
-	filesystem_drop_name(filesystem, inode);
+	names_drop(filesystem, inode);
 	assert_int_equal(forgotten[0], node);
-	assert_null(inode_find(&filesystem->inodes, node));
+	assert_null(inode_find(filesystem->inodes, node));
 	assert_int_equal(count_names(ALICE), 0);
 }
 
@@ -268,10 +271,10 @@ static void test_state_bytes(void **state)
 	assert_int_equal(user_shares_of_text(4096), 16);
 	assert_int_equal(user_shares_of_request(8191), 0);
 	assert_int_equal(user_shares_of_request(1 << 20), 128);
-	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, name, S_IFDIR, ALICE,
+	assert_int_equal(inode_create(filesystem, filesystem->inodes->root, name, S_IFDIR, ALICE,
 				      ALICE, &folder),
 			 0);
-	assert_int_equal(inode_attach(filesystem->inodes.root, folder), 0);
+	assert_int_equal(inode_attach(filesystem->inodes->root, folder), 0);
 	assert_int_equal(inode_name_shares(folder, name), 2);
 	assert_int_equal(inode_create(filesystem, folder, name, S_IFREG, ALICE, ALICE, &inode), 0);
 	assert_int_equal(inode_attach(folder, inode), 0);
@@ -313,19 +316,19 @@ static void test_restored(void **state)
 {
 	struct inode *known, *open;
 
-	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, "a", S_IFREG, ALICE,
+	assert_int_equal(inode_create(filesystem, filesystem->inodes->root, "a", S_IFREG, ALICE,
 				      ALICE, &known),
 			 0);
 	uint64_t node = known->node;
-	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, "a", S_IFREG, ALICE,
+	assert_int_equal(inode_create(filesystem, filesystem->inodes->root, "a", S_IFREG, ALICE,
 				      ALICE, &open),
 			 0);
 	inode_use(filesystem, open);
 	make("b", ALICE);
 	assert_int_equal(count_names(ALICE), 3);
-	inode_restored_all(filesystem);
+	inode_restore_end(filesystem);
 	assert_int_equal(count_names(ALICE), 1);
-	assert_null(inode_find(&filesystem->inodes, node));
+	assert_null(inode_find(filesystem->inodes, node));
 	inode_unuse(filesystem, open);
 	assert_int_equal(count_names(ALICE), 1);
 }
@@ -340,44 +343,44 @@ static void test_room(void **state)
 	used = make(name, ALICE);
 	inode_use(filesystem, (struct inode *)used);
 	for (name[1] = '1'; name[1] < '5'; name[1]++) {
-		filesystem_make_room(filesystem, ALICE, 1);
+		names_make_room(filesystem, ALICE, 1);
 		make(name, ALICE);
 	}
 	assert_int_equal(count_names(ALICE), 5);
-	filesystem_make_room(filesystem, ALICE, 1);
+	names_make_room(filesystem, ALICE, 1);
 	assert_int_equal(forgotten_count, 0);
 	make("a5", ALICE);
 	notifier_double.backlog = 100000;
-	filesystem_make_room(filesystem, ALICE, 1);
+	names_make_room(filesystem, ALICE, 1);
 	assert_int_equal(forgotten_count, 0);
 	notifier_double.backlog = 0;
-	filesystem_make_room(filesystem, ALICE, 1);
+	names_make_room(filesystem, ALICE, 1);
 	assert_int_equal(forgotten_count, 1);
-	assert_null(inode_child(filesystem->inodes.root, "a1"));
-	assert_non_null(inode_child(filesystem->inodes.root, "a2"));
-	assert_non_null(inode_child(filesystem->inodes.root, "a0"));
-	assert_non_null(inode_child(filesystem->inodes.root, "b0"));
+	assert_null(inode_child(filesystem->inodes->root, "a1"));
+	assert_non_null(inode_child(filesystem->inodes->root, "a2"));
+	assert_non_null(inode_child(filesystem->inodes->root, "a0"));
+	assert_non_null(inode_child(filesystem->inodes->root, "b0"));
 	assert_int_equal(count_names(ALICE), 5);
-	assert_null(inode_find(&filesystem->inodes, forgotten[0]));
+	assert_null(inode_find(filesystem->inodes, forgotten[0]));
 
 	/* Until nothing is idle; and never for who has no limit. */
 	make("a6", ALICE);
 	make("a7", ALICE);
-	filesystem_make_room(filesystem, ALICE, 1);
+	names_make_room(filesystem, ALICE, 1);
 	assert_int_equal(forgotten_count, 3);
-	assert_null(inode_child(filesystem->inodes.root, "a2"));
-	assert_null(inode_child(filesystem->inodes.root, "a3"));
+	assert_null(inode_child(filesystem->inodes->root, "a2"));
+	assert_null(inode_child(filesystem->inodes->root, "a3"));
 	set("user_names", "1");
 	for (int i = 0; i < 4; i++)
-		filesystem_make_room(filesystem, ALICE, 1);
+		names_make_room(filesystem, ALICE, 1);
 	assert_int_equal(forgotten_count, 7);
 	assert_int_equal(count_names(ALICE), 1);
-	assert_non_null(inode_child(filesystem->inodes.root, "a0"));
+	assert_non_null(inode_child(filesystem->inodes->root, "a0"));
 	for (name[1] = '0'; name[1] <= '9'; name[1]++) {
 		name[0] = 'r';
 		make(name, 0);
 	}
-	filesystem_make_room(filesystem, 0, 1);
+	names_make_room(filesystem, 0, 1);
 	assert_int_equal(forgotten_count, 7);
 	inode_unuse(filesystem, (struct inode *)used);
 }
@@ -390,7 +393,7 @@ static void test_bad_names(void **state)
 	size_t before = count_names(ALICE);
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		assert_int_equal(inode_create(filesystem, filesystem->inodes.root, names[i],
+		assert_int_equal(inode_create(filesystem, filesystem->inodes->root, names[i],
 					      S_IFREG, ALICE, ALICE, &inode),
 				 -EINVAL);
 	assert_int_equal(count_names(ALICE), before);
@@ -403,7 +406,7 @@ static void test_text(void **state)
 	char *text = NULL, expected[256];
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
-	struct user *alice = user_add(&filesystem->users, ALICE, USER_WAITERS, 1);
+	struct user *alice = user_add(filesystem->users, ALICE, USER_WAITERS, 1);
 
 	make("a", ALICE);
 	user_write_all(filesystem, out);
@@ -414,7 +417,7 @@ static void test_text(void **state)
 		 getuid());
 	assert_string_equal(text, expected);
 	free(text);
-	user_leave(&filesystem->users, alice, USER_WAITERS, 1);
+	user_leave(filesystem->users, alice, USER_WAITERS, 1);
 }
 
 #define USER_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)

@@ -3,7 +3,7 @@
  * Owns the list of handles. What is removed leaves an empty entry, so that nothing moves; when most
  * entries are empty, the others move together.
  */
-#include "files/handle_table.h"
+#include "handles/handle_table.h"
 
 #include <errno.h>
 #include <stdlib.h>

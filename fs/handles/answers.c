@@ -2,7 +2,7 @@
  *
  * Owns the answers between libfuse and the kernel.
  */
-#include "files/answers.h"
+#include "handles/answers.h"
 
 #include <errno.h>
 #include <linux/fuse.h>
@@ -13,7 +13,8 @@
 #include "base/log.h"
 #include "engine/transfer.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
+#include "files/shard.h"
+#include "handles/handle.h"
 #include "journal/journal.h"
 #include "kernel/request.h"
 
@@ -122,7 +123,7 @@ static bool is_fenced(struct filesystem *filesystem, const void *number_bytes)
 {
 	uint64_t number;
 	memcpy(&number, number_bytes, NUMBER_BYTES);
-	const struct handle *handle = handle_of_number(&filesystem->handles, number);
+	const struct handle *handle = handle_of_number(filesystem->handles, number);
 	return handle != NULL && handle->fenced;
 }
 
@@ -148,7 +149,7 @@ static void send(struct filesystem *filesystem, const struct iovec *answer)
 		log_error("answering the kernel: %m");
 }
 
-static void send_all(struct filesystem *filesystem, const struct iovec *answers, size_t count)
+void answers_send_again(struct filesystem *filesystem, const struct iovec *answers, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		send(filesystem, &answers[i]);
@@ -164,7 +165,7 @@ static void send_collected(struct filesystem *filesystem, uint64_t handled)
 		at += answers->list[i].iov_len;
 	}
 	state_journal_commit(filesystem->journal, handled, answers->list, answers->count);
-	send_all(filesystem, answers->list, answers->count);
+	answers_send_again(filesystem, answers->list, answers->count);
 	answers->count = 0;
 	answers->used = 0;
 }
@@ -175,13 +176,8 @@ void answers_send(struct filesystem *filesystem, uint64_t handled)
 		return;
 	if (filesystem->answers != NULL && filesystem->answers->collects)
 		send_collected(filesystem, handled);
-	for (size_t i = 0; i < filesystem->shards.count; i++)
-		engine_send(filesystem->shards.list[i].engine);
-}
-
-void answers_send_again(struct filesystem *filesystem, const struct iovec *answers, size_t count)
-{
-	send_all(filesystem, answers, count);
+	for (size_t i = 0; i < filesystem->shards->count; i++)
+		engine_send(filesystem->shards->list[i].engine);
 }
 
 void answers_end(struct filesystem *filesystem)

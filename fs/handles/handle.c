@@ -2,7 +2,7 @@
  *
  * Owns open files. Loop thread only.
  */
-#include "files/handle.h"
+#include "handles/handle.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,11 +11,12 @@
 
 #include "claim/file_path.h"
 #include "engine/transfer.h"
-#include "files/audit_note.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
+#include "files/shard.h"
 #include "files/user.h"
+#include "handles/audit_note.h"
 
 /* The open files of one lock that have an owner in the engine. */
 struct owning {
@@ -29,7 +30,7 @@ static struct owning *find_owning(const struct handle *handle)
 {
 	const char *path = inode_lock_path(handle->inode);
 	struct owning *owning;
-	HASH_FIND(by_path, handle->filesystem->handles.owning, path, strlen(path), owning);
+	HASH_FIND(by_path, handle->filesystem->handles->owning, path, strlen(path), owning);
 	return owning;
 }
 
@@ -37,7 +38,7 @@ static void free_owning_if_unused(struct filesystem *filesystem, struct owning *
 {
 	if (owning->handles != NULL)
 		return;
-	HASH_DELETE(by_path, filesystem->handles.owning, owning);
+	HASH_DELETE(by_path, filesystem->handles->owning, owning);
 	free(owning);
 }
 
@@ -52,7 +53,7 @@ static struct owning *find_or_create_owning(const struct handle *handle)
 	if (owning == NULL)
 		return NULL;
 	memcpy(owning->path, path, strlen(path) + 1);
-	HASH_ADD(by_path, filesystem->handles.owning, path, strlen(path), owning);
+	HASH_ADD(by_path, filesystem->handles->owning, path, strlen(path), owning);
 	if (owning->by_path.tbl == NULL) {
 		free(owning);
 		return NULL;
@@ -72,18 +73,18 @@ struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode,
 	if (handle == NULL)
 		return NULL;
 	size_t shares = handle_shares(inode);
-	handle->user = user_add(&filesystem->users, uid, USER_FILES, shares);
+	handle->user = user_add(filesystem->users, uid, USER_FILES, shares);
 	if (handle->user == NULL) {
 		free(handle);
 		return NULL;
 	}
 	handle->number = number;
-	if (handle_table_add(&filesystem->handles.by_number, number, handle) < 0) {
-		user_leave(&filesystem->users, handle->user, USER_FILES, shares);
+	if (handle_table_add(&filesystem->handles->by_number, number, handle) < 0) {
+		user_leave(filesystem->users, handle->user, USER_FILES, shares);
 		free(handle);
 		return NULL;
 	}
-	filesystem->handles.count++;
+	filesystem->handles->count++;
 	handle->filesystem = filesystem;
 	handle->inode = inode;
 	inode_use(filesystem, inode);
@@ -97,7 +98,7 @@ int handle_open(struct filesystem *filesystem, struct inode *inode, uid_t uid, s
 
 	if (error != 0)
 		return error;
-	*ret = handle_reopen(filesystem, inode, ++filesystem->handles.last_number, uid);
+	*ret = handle_reopen(filesystem, inode, ++filesystem->handles->last_number, uid);
 	return *ret != NULL ? 0 : -ENOMEM;
 }
 
@@ -128,7 +129,8 @@ void handle_save(const struct handle *handle, FILE *out)
 	state_flag(out, "unseen", handle->holder_unseen);
 	if (handle->owner != NULL) {
 		engine_save_owner(handle->owner, out);
-		audit_notes_save(handle, handle_holders(handle), out);
+		audit_notes_save(handle->filesystem->handles->audited,
+				 handle_holders(handle)->audited, handle->number, out);
 	}
 	state_end(out);
 }
@@ -162,10 +164,10 @@ void handle_free(struct handle *handle)
 	}
 	forget_poll(handle);
 	state_journal_remove(filesystem->journal, &handle->item);
-	handle_table_remove(&filesystem->handles.by_number, handle->number);
-	filesystem->handles.count--;
+	handle_table_remove(&filesystem->handles->by_number, handle->number);
+	filesystem->handles->count--;
 	handle->inode->shard->fenced -= handle->fenced;
-	user_leave(&filesystem->users, handle->user, USER_FILES, handle_shares(handle->inode));
+	user_leave(filesystem->users, handle->user, USER_FILES, handle_shares(handle->inode));
 	inode_unuse(filesystem, handle->inode);
 	free(handle);
 }
@@ -199,13 +201,12 @@ struct handle *handle_find(const struct handles *handles, fuse_ino_t node,
  * has by now. */
 static struct lock_policy lock_policy(const struct handle *handle)
 {
-	const struct config *config = handle->filesystem->config;
 	char path[FILE_QUEUE_BYTES_MAX + 1];
 
 	if (handle->inode->lockfile == NULL)
-		return config_policy(config, handle->inode->path);
+		return inode_policy(handle->inode);
 	file_path_put_plain(path, inode_lock_path(handle->inode));
-	return config_policy(config, path);
+	return config_policy(handle->filesystem->config, path);
 }
 
 /* The handle has its owner. As in the engine, the policy of the first owner of the path counts. */

@@ -3,10 +3,10 @@
  * What ends the use of an open file, but for its loss (telling.h), and who is told: its requests,
  * and the processes that hold through it. Loop thread only; nothing here blocks.
  */
-#ifndef DLOCKFS_FILES_HANDLE_END_H
-#define DLOCKFS_FILES_HANDLE_END_H
+#ifndef DLOCKFS_HANDLES_HANDLE_END_H
+#define DLOCKFS_HANDLES_HANDLE_END_H
 
-#include "files/handle.h"
+#include "handles/handle.h"
 
 /* Closes the file: its locks are released, and its waiting calls withdrawn. */
 void handle_close(struct handle *handle);

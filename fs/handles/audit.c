@@ -4,7 +4,7 @@
  * command=backup waited=0.000123 lock=cron/backup", values as base/escape.h writes them. What is
  * not known is left out. Loop thread only.
  */
-#include "files/audit.h"
+#include "handles/audit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,10 +19,11 @@
 #include "base/histogram.h"
 #include "base/log.h"
 #include "base/log_queue.h"
-#include "files/audit_note.h"
 #include "files/claim_text.h"
-#include "files/handle.h"
 #include "files/inode.h"
+#include "files/user_lines.h"
+#include "handles/audit_note.h"
+#include "handles/handle.h"
 
 #define FIELD_PREFIX "DLOCKFS_"
 #define LINE_BYTES   2048 /* of a message in the log */
@@ -177,12 +178,32 @@ static void write_end(const struct handle *handle, const struct audit_note *note
 	end(&line, handle->inode->path);
 }
 
+/* Where a note of that kind stands. */
+static struct audit_note **notes_of(const struct handle *handle, enum lock_kind kind)
+{
+	return kind == LOCK_KIND_RECORD ? &handle_holders(handle)->audited
+					: &handle->filesystem->handles->audited;
+}
+
+/* The note of flock or exclusive open; NULL: there is none. */
+static struct audit_note *find_of_file(const struct handle *handle)
+{
+	return audit_note_of_file(handle->filesystem->handles->audited, handle->number);
+}
+
+/* The note of the owner's record locks; NULL: there is none, or no holder of the path. */
+static struct audit_note *find_of_owner(const struct handle *handle, uint64_t owner)
+{
+	const struct holders *holders = handle_holders(handle);
+	return holders != NULL ? audit_note_of_owner(holders->audited, owner) : NULL;
+}
+
 /* The note of record locks may be in the line of another open file of the path. */
 static void remove_note(const struct handle *handle, struct audit_note *note)
 {
-	struct handle *noted = handle_of_number(&handle->filesystem->handles, note->handle);
+	struct handle *noted = handle_of_number(handle->filesystem->handles, note->handle);
 
-	audit_note_remove(handle->filesystem, handle_holders(handle), note);
+	audit_note_remove(notes_of(handle, note->kind), note);
 	if (noted != NULL)
 		handle_mark(noted);
 }
@@ -197,11 +218,9 @@ static void write_and_remove(const struct handle *handle, struct audit_note *not
 /* Notes a grant. Returns false if it is one of what is held already, which changes nothing. */
 static bool note_grant(struct handle *handle, const struct audit_note *note)
 {
-	struct filesystem *filesystem = handle->filesystem;
-	struct holders *holders = handle_holders(handle);
 	struct audit_note *former = note->kind == LOCK_KIND_RECORD
-					    ? audit_note_of_owner(holders, note->owner)
-					    : audit_note_of_file(filesystem, handle);
+					    ? find_of_owner(handle, note->owner)
+					    : find_of_file(handle);
 
 	if (former != NULL && note->kind == LOCK_KIND_RECORD)
 		return true; /* of another range; it holds since the first */
@@ -209,7 +228,7 @@ static bool note_grant(struct handle *handle, const struct audit_note *note)
 		return false;
 	if (former != NULL) /* the former mode went first, as flock(2) says */
 		write_and_remove(handle, former, "released");
-	if (audit_note_add(filesystem, holders, note) != NULL)
+	if (audit_note_add(notes_of(handle, note->kind), note))
 		handle_mark(handle);
 	return true;
 }
@@ -261,7 +280,7 @@ void audit_refused(fuse_req_t req, const char *path, enum lock_kind kind, int er
 
 void audit_released_file(struct handle *handle)
 {
-	struct audit_note *note = audit_note_of_file(handle->filesystem, handle);
+	struct audit_note *note = find_of_file(handle);
 
 	if (note != NULL)
 		write_and_remove(handle, note, "released");
@@ -269,7 +288,7 @@ void audit_released_file(struct handle *handle)
 
 void audit_released_range(struct handle *handle, uint64_t owner, struct claim_span span, bool all)
 {
-	struct audit_note *note = audit_note_of_owner(handle_holders(handle), owner);
+	struct audit_note *note = find_of_owner(handle, owner);
 
 	if (note == NULL)
 		return;
@@ -283,7 +302,7 @@ void audit_released_ranges(struct handle *handle, uint64_t owner)
 	struct audit_note *note = NULL;
 
 	if (audit_is_on(handle->filesystem))
-		note = audit_note_of_owner(handle_holders(handle), owner);
+		note = find_of_owner(handle, owner);
 	if (note != NULL)
 		write_and_remove(handle, note, "released");
 }
@@ -294,7 +313,7 @@ static void end_all(struct handle *handle, const char *event)
 	const struct holders *holders = handle_holders(handle);
 	struct audit_note *note, *next;
 
-	note = audit_note_of_file(handle->filesystem, handle);
+	note = find_of_file(handle);
 	if (note != NULL)
 		write_and_remove(handle, note, event);
 	if (holders == NULL)
@@ -333,7 +352,7 @@ void audit_told(fuse_req_t req, struct handle *handle, uint64_t token)
 
 	if (!audit_is_on(handle->filesystem))
 		return;
-	bool changed = set_token(audit_note_of_file(handle->filesystem, handle), handle, token);
+	bool changed = set_token(find_of_file(handle), handle, token);
 	if (holders != NULL) {
 		DL_FOREACH (holders->audited, note) {
 			changed |= set_token(note, handle, token);
@@ -368,14 +387,13 @@ void audit_tell_left_out(struct filesystem *filesystem, bool all)
 
 static void forget_all(struct handle *handle)
 {
-	struct filesystem *filesystem = handle->filesystem;
 	struct holders *holders = handle_holders(handle);
-	struct audit_note *note = audit_note_of_file(filesystem, handle);
+	struct audit_note *note = find_of_file(handle);
 
 	if (note != NULL)
-		audit_note_remove(filesystem, holders, note);
+		audit_note_remove(notes_of(handle, note->kind), note);
 	while (holders != NULL && holders->audited != NULL)
-		audit_note_remove(filesystem, holders, holders->audited);
+		audit_note_remove(&holders->audited, holders->audited);
 	handle_mark(handle);
 }
 
@@ -385,7 +403,7 @@ void audit_reload(struct filesystem *filesystem)
 
 	if (audit_is_on(filesystem))
 		return;
-	HANDLES_FOREACH (&filesystem->handles, handle) {
+	HANDLES_FOREACH (filesystem->handles, handle) {
 		if (handle->owner != NULL)
 			forget_all(handle);
 	}
@@ -393,7 +411,7 @@ void audit_reload(struct filesystem *filesystem)
 
 void audit_restore(struct handle *handle, struct state_reader *in)
 {
-	struct holders *holders = handle_holders(handle);
+	const struct holders *holders = handle_holders(handle);
 	struct audit_note note;
 	size_t bytes;
 
@@ -402,8 +420,8 @@ void audit_restore(struct handle *handle, struct state_reader *in)
 	const char *text = state_get_bytes(in, "audit", &bytes);
 	while (audit_note_read(&text, &note)) {
 		note.handle = handle->number;
-		if (note.kind != LOCK_KIND_RECORD && audit_note_of_file(handle->filesystem, handle))
+		if (note.kind != LOCK_KIND_RECORD && find_of_file(handle) != NULL)
 			continue;
-		audit_note_add(handle->filesystem, holders, &note);
+		audit_note_add(notes_of(handle, note.kind), &note);
 	}
 }

@@ -3,16 +3,16 @@
  * The processes that hold a lock. They get the signals of [locks] on_lost and on_revoke when they
  * lose the lock, or when somebody asks for it. Where neither key is set, nothing is noted.
  *
- * A process is known by a pidfd, taken while it waits in the call that gets it the lock: so the
+ * A process is known by a pidfd, taken while the process waits in the call for the lock: so the
  * signal never reaches another process that has got its number since. It is noted
  * - by flock(2) and exclusive open: as the one that the lock was last granted to through the open
  *   file, until nothing is held by these;
- * - by record locks: for each open file through which it was granted a range, until the process
- *   (or open file description) holds no range of the lock any more.
+ * - by record locks: for each open file through which the process was granted a range, until the
+ *   process (or open file description) holds no range of the lock any more.
  *
  * A signal is sent in the name of the user who has opened the file, and only to a process that
- * still has it open: who has executed a program of another user, or has passed the descriptor on
- * and closed it, gets none.
+ * still has the file open: a process that has executed a program of another user, or has passed the
+ * descriptor on and closed it, gets none.
  *
  * The start time of each holder is noted, too, for a daemon that goes on after this one was killed,
  * and has no pidfds: number and start time together mean one process alone.
@@ -21,8 +21,8 @@
  * says so. Loop thread only; nothing blocks, and nothing calls the engine, whose callbacks call
  * this.
  */
-#ifndef DLOCKFS_FILES_HOLDER_H
-#define DLOCKFS_FILES_HOLDER_H
+#ifndef DLOCKFS_HANDLES_HOLDER_H
+#define DLOCKFS_HANDLES_HOLDER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,21 +33,14 @@
 struct handle;
 struct signal_round;
 
-/* The holders of one path. When there is none, all but the signals is zero. */
-struct holders {
-	int lost_signal, revoke_signal; /* 0: none */
-	struct recipient *recipients;	/* the processes, once each */
-	struct holder *ranges;		/* those by record locks */
-	struct audit_note *audited;	/* the same, for the log: audit_note.h */
-};
-
 /* The lock was granted to the thread by flock or exclusive open. To be called before the answer,
  * while the thread waits and so still has its number. 0: the daemon does not see its pid namespace.
  */
 void holder_take_file(struct handle *handle, pid_t thread);
 
 /* A range was granted; `owner` is the kernel's number for the process or open file description that
- * the range belongs to, `process` the caller. As above otherwise. */
+ * the range belongs to, `process` the caller, 0 if the daemon does not see its pid namespace. To be
+ * called before the answer. */
 void holder_take_range(struct handle *handle, uint64_t owner, pid_t process);
 
 /* Nothing is held by flock or exclusive open any more. */
@@ -77,7 +70,7 @@ void holder_keep_all(const struct handle *handle);
 enum holder_origin {
 	HOLDER_REHEARSED, /* there are none */
 	HOLDER_INHERITED, /* from this process, before execve(2) */
-	HOLDER_OPENED,	  /* opened anew, if it still is the same process; else the line is dropped
+	HOLDER_OPENED,	  /* opened anew, if the process is still there; else the line is dropped
 			     silently */
 };
 

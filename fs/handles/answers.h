@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Answers to the kernel. Where the state is kept for the next daemon (journal/journal.h), an answer
- * is sent after the state that it rests on is committed: a caller that was told of a lock holds it
- * for the next daemon, too.
+ * is sent after the state that the answer rests on is committed: a caller that was told of a lock
+ * holds the lock for the next daemon, too.
  *
  * Loop thread only, but for what libfuse writes as a notification.
  */
-#ifndef DLOCKFS_FILES_ANSWERS_H
-#define DLOCKFS_FILES_ANSWERS_H
+#ifndef DLOCKFS_HANDLES_ANSWERS_H
+#define DLOCKFS_HANDLES_ANSWERS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,14 +26,15 @@ void answers_tell_of(const struct handle *handle);
 
 /* Commits the state, sends what was collected, and lets the engines send what they have for their
  * stores. `handled` is the number of the request that led to the answers; 0: no request did. Does
- * nothing without a journal. For takeover_commit(), which first marks what changes without notice.
+ * nothing without a journal. Only takeover_commit() calls this: it marks first what changes without
+ * notice.
  */
 void answers_send(struct filesystem *filesystem, uint64_t handled);
 
 /* Sends answers of another daemon, which may have been sent before: the kernel ignores those. */
 void answers_send_again(struct filesystem *filesystem, const struct iovec *answers, size_t count);
 
-/* From now on answers go out at once; those that were collected have been sent. */
+/* From now on answers go out at once. What was collected has been sent. */
 void answers_end(struct filesystem *filesystem);
 
 /* Frees the answers. The session is gone. */

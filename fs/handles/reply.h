@@ -2,12 +2,12 @@
  *
  * Answers to requests that several handlers give. Each frees the request. Loop thread only.
  */
-#ifndef DLOCKFS_FILES_REPLY_H
-#define DLOCKFS_FILES_REPLY_H
+#ifndef DLOCKFS_HANDLES_REPLY_H
+#define DLOCKFS_HANDLES_REPLY_H
 
 #include <fuse_lowlevel.h>
 
-#include "files/handle.h"
+#include "handles/handle.h"
 
 void reply_entry(fuse_req_t req, const struct inode *inode);
 void reply_attr(fuse_req_t req, const struct inode *inode);

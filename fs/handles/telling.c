@@ -3,7 +3,7 @@
  * Owns the list of open files that were fenced, by their numbers: any of them may be closed before
  * its turn comes, which says of it what is to be said (audit_closed()).
  */
-#include "files/telling.h"
+#include "handles/telling.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -15,11 +15,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/platform.h"
-#include "files/audit.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
 #include "files/inode.h"
 #include "files/lockfile.h"
+#include "files/shard.h"
+#include "handles/audit.h"
+#include "handles/handle.h"
+#include "handles/holder.h"
 #include "kernel/lease_board.h"
 #include "kernel/signal_round.h"
 
@@ -70,7 +72,7 @@ void telling_lose(struct handle *handle)
 	move(filesystem);
 	handle_mark(handle);
 	handle->inode->shard->metrics.fenced_handles++;
-	if (add(&filesystem->telling, handle->number))
+	if (add(filesystem->telling, handle->number))
 		return;
 	struct signal_round round = signal_round_begin(filesystem->board);
 	signal_holders(handle, &round);
@@ -87,23 +89,22 @@ static void add_maker(struct telling *telling, const struct inode *inode, int si
 
 	if (maker == NULL) {
 		log_lock_error(inode->path, "cannot send SIG%s to process %d: %m",
-			       sigabbrev_np(signal), (int)lockfile->maker);
+			       sigabbrev_np(signal), (int)lockfile->maker.pid);
 		return;
 	}
-	maker->pidfd = lockfile->maker_fd;
-	maker->pid = lockfile->maker;
+	maker->pidfd = lockfile->maker.pidfd;
+	maker->pid = lockfile->maker.pid;
 	maker->user = inode->maker;
 	maker->signal = signal;
 	strcpy(maker->path, inode->path);
-	lockfile->maker_fd = -1;
+	lockfile->maker.pidfd = -1;
 	DL_APPEND(telling->makers, maker);
 }
 
 void telling_lose_file(struct inode *inode)
 {
-	struct filesystem *filesystem = inode->shard->filesystem;
-	struct telling *telling = &filesystem->telling;
-	int signal = (int)config_policy(filesystem->config, inode->path).on_lost;
+	struct telling *telling = inode->shard->filesystem->telling;
+	int signal = (int)inode_policy(inode).on_lost;
 	struct inode *link = inode;
 
 	/* Links, and names that were taken away, are one content. */
@@ -111,9 +112,9 @@ void telling_lose_file(struct inode *inode)
 		if (link->handles > 0)
 			telling->has_files = true;
 		link->lockfile->lost_by = telling->event + 1;
-		link = link->lockfile->next;
+		link = inode_next_link(link);
 	} while (link != inode);
-	if (signal != 0 && inode->lockfile->maker_fd >= 0)
+	if (signal != 0 && inode->lockfile->maker.pidfd >= 0)
 		add_maker(telling, inode, signal);
 }
 
@@ -127,11 +128,11 @@ static void lose_handles(struct filesystem *filesystem)
 {
 	struct handle *handle;
 
-	HANDLES_FOREACH (&filesystem->handles, handle) {
-		if (!handle->fenced && is_lost_now(&filesystem->telling, handle->inode))
+	HANDLES_FOREACH (filesystem->handles, handle) {
+		if (!handle->fenced && is_lost_now(filesystem->telling, handle->inode))
 			telling_lose(handle);
 	}
-	filesystem->telling.has_files = false;
+	filesystem->telling->has_files = false;
 }
 
 static void signal_maker(const struct telling_maker *maker, struct signal_round *round)
@@ -150,10 +151,10 @@ static void signal_makers(struct filesystem *filesystem, struct signal_round *ro
 {
 	struct telling_maker *maker, *next;
 
-	DL_FOREACH_SAFE (filesystem->telling.makers, maker, next) {
+	DL_FOREACH_SAFE (filesystem->telling->makers, maker, next) {
 		signal_maker(maker, round);
 		move(filesystem);
-		DL_DELETE(filesystem->telling.makers, maker);
+		DL_DELETE(filesystem->telling->makers, maker);
 		close(maker->pidfd);
 		free(maker);
 	}
@@ -167,12 +168,12 @@ static bool is_concluded(const struct telling *telling)
 
 static struct handle *find(const struct filesystem *filesystem, size_t at)
 {
-	return handle_of_number(&filesystem->handles, filesystem->telling.numbers[at]);
+	return handle_of_number(filesystem->handles, filesystem->telling->numbers[at]);
 }
 
 void telling_conclude(struct filesystem *filesystem)
 {
-	struct telling *telling = &filesystem->telling;
+	struct telling *telling = filesystem->telling;
 	struct signal_round round = signal_round_begin(filesystem->board);
 	struct handle *handle;
 
@@ -194,7 +195,7 @@ void telling_conclude(struct filesystem *filesystem)
 
 static void say(struct filesystem *filesystem, size_t most)
 {
-	struct telling *telling = &filesystem->telling;
+	struct telling *telling = filesystem->telling;
 
 	for (; most > 0 && telling->said < telling->count; telling->said++, most--) {
 		struct handle *handle = find(filesystem, telling->said);
@@ -212,14 +213,14 @@ static void say(struct filesystem *filesystem, size_t most)
 
 bool telling_is_due(const struct filesystem *filesystem)
 {
-	const struct telling *telling = &filesystem->telling;
+	const struct telling *telling = filesystem->telling;
 	return telling->count > 0 || !is_concluded(telling);
 }
 
 void telling_advance(struct filesystem *filesystem)
 {
 	telling_conclude(filesystem);
-	if (filesystem->telling.count > 0)
+	if (filesystem->telling->count > 0)
 		say(filesystem, SAID_AT_ONCE);
 }
 

@@ -2,7 +2,7 @@
  *
  * Owns the pidfds of processes that hold locks. Loop thread only.
  */
-#include "files/holder.h"
+#include "handles/holder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,11 @@
 #include "base/platform.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
 #include "files/inode.h"
 #include "files/shard.h"
+#include "files/user.h"
+#include "files/user_lines.h"
+#include "handles/handle.h"
 #include "journal/fields.h"
 #include "kernel/descriptors.h"
 #include "kernel/lease_board.h"
@@ -266,7 +268,7 @@ static struct holder *create(struct handle *handle, struct recipient *recipient)
 	recipient->uses++;
 	holder->handle = handle;
 	holder->recipient = recipient;
-	holder->serial = ++handle->filesystem->handles.last_holder;
+	holder->serial = ++handle->filesystem->handles->last_holder;
 	DL_APPEND(handle->holders, holder);
 	note_for_guard(handle, recipient);
 	mark(holder);

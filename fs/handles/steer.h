@@ -30,8 +30,8 @@
  *
  * Loop thread only; nothing here blocks.
  */
-#ifndef DLOCKFS_FILES_STEER_H
-#define DLOCKFS_FILES_STEER_H
+#ifndef DLOCKFS_HANDLES_STEER_H
+#define DLOCKFS_HANDLES_STEER_H
 
 #include <fuse_lowlevel.h>
 #include <stdbool.h>

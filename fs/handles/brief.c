@@ -2,17 +2,17 @@
  *
  * Owns what is known of brief exclusive opens. Loop thread only.
  */
-#include "files/brief.h"
+#include "handles/brief.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "files/filesystem.h"
-#include "files/handle.h"
 #include "files/inode.h"
 #include "files/user.h"
 #include "files/user_lines.h"
+#include "handles/handle.h"
 
 void briefs_finish(struct briefs *briefs)
 {
@@ -65,7 +65,7 @@ void brief_write(struct handle *handle, fuse_req_t req)
 static void note(struct handle *handle, const struct claim_details *process)
 {
 	struct filesystem *filesystem = handle->filesystem;
-	struct briefs *briefs = &filesystem->briefs;
+	struct briefs *briefs = filesystem->briefs;
 	struct inode *inode = handle->inode;
 
 	briefs->count++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds programs that take a lock file itself for the lock: they make it by an exclusive open,
- * perhaps write their process id, close it, and remove it when they are done. Here the lock ends at
- * that close; such programs need `style = file`.
+ * Finds programs that take a lock file itself for the lock: they make the file by an exclusive
+ * open, perhaps write their process id, close the file, and remove it when they are done. Here the
+ * lock ends at that close; such programs need `style = file`.
  *
  * Which these are is a guess. An exclusive open counts as brief if the name was still there when it
  * was closed, and that was within BRIEF_MS of the grant, when one write and nothing else was made
@@ -11,8 +11,8 @@
  *
  * Loop thread only; nothing here blocks.
  */
-#ifndef DLOCKFS_FILES_BRIEF_H
-#define DLOCKFS_FILES_BRIEF_H
+#ifndef DLOCKFS_HANDLES_BRIEF_H
+#define DLOCKFS_HANDLES_BRIEF_H
 
 #include <fuse_lowlevel.h>
 #include <stdbool.h>

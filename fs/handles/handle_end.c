@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "files/handle_end.h"
+#include "handles/handle_end.h"
 
 #include <errno.h>
 
-#include "files/audit.h"
-#include "files/brief.h"
-#include "files/inode.h"
-#include "files/parked.h"
-#include "files/shard.h"
+#include "handles/audit.h"
+#include "handles/brief.h"
+#include "handles/holder.h"
+#include "handles/parked.h"
 
 void handle_close(struct handle *handle)
 {

@@ -6,17 +6,17 @@
  *
  * Loop thread only; nothing here blocks.
  */
-#ifndef DLOCKFS_FILES_PARKED_H
-#define DLOCKFS_FILES_PARKED_H
+#ifndef DLOCKFS_HANDLES_PARKED_H
+#define DLOCKFS_HANDLES_PARKED_H
 
 #include <linux/fuse.h>
 #include <string.h>
 
 #include "engine/engine.h"
 #include "files/claim_text.h"
-#include "files/handle.h"
 #include "files/questions.h"
 #include "files/waiting.h"
+#include "handles/handle.h"
 
 /* The longest request that is parked is that of a lock. */
 enum { PARKED_REQUEST_BYTES = sizeof(struct fuse_in_header) + sizeof(struct fuse_lk_in) };
@@ -87,25 +87,27 @@ struct opening *parked_create_opening(struct handle *handle, const struct fuse_c
  */
 bool parked_hold(struct parked *parked, fuse_req_t req);
 
-/* Whether the request was parked in another process. If so, it is parked again, or answered. */
+/* Whether the request was parked in another process. If so, the request is parked again, or
+ * answered. */
 bool parked_resume(struct handle *handle, fuse_req_t req);
 
-/* Writes the parked request. */
+/* Writes the parked request as a line, for another process. */
 void parked_save(const struct parked *parked, FILE *out);
 
-/* Parks what the present line describes, without its request, which is to be handled again. Returns
+/* Parks what the present line describes, without the request, which is to be handled again. Returns
  * NULL when out of memory, or when the line makes no sense; the reader says which. */
 struct parked *parked_restore(struct handle *handle, struct state_reader *in);
 
-/* The engine's decision, 0 or -errno. Answers the request, if it has come, and frees what was
- * parked. */
+/* The engine has decided: 0 or -errno. Answers the request, if the request has come, and frees what
+ * was parked. */
 void parked_decide(struct parked *parked, int result);
 
-/* The engine's answer to a test: an error (-errno), or the conflict, NULL if there is none. As
- * parked_decide() otherwise. */
+/* The engine has answered a test: an error (-errno), or the conflict, NULL if there is none.
+ * Answers and frees as parked_decide(). */
 void parked_tell(struct parked *parked, int error, const struct engine_conflict *conflict);
 
-/* The engine's proof: an error (-errno), or 0 and the token. As parked_decide() otherwise. */
+/* The engine has proved: an error (-errno), or 0 and the token. Answers and frees as
+ * parked_decide(). */
 void parked_prove(struct parked *parked, int error, uint64_t token);
 
 /* The wish was taken back, because a signal has come: answers the request with EINTR. */

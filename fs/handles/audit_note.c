@@ -2,62 +2,55 @@
  *
  * Owns the notes. Loop thread only.
  */
-#include "files/audit_note.h"
+#include "handles/audit_note.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
-#include "files/filesystem.h"
-#include "files/handle.h"
+#include "journal/text.h"
 
-struct audit_note *audit_note_of_file(const struct filesystem *filesystem,
-				      const struct handle *handle)
+struct audit_note *audit_note_of_file(struct audit_note *by_handle, uint64_t handle)
 {
-	struct audit_note *note = NULL;
-
-	if (filesystem->audited != NULL)
-		HASH_FIND(by_handle, filesystem->audited, &handle->number, sizeof(handle->number),
-			  note);
+	struct audit_note *note;
+	HASH_FIND(by_handle, by_handle, &handle, sizeof(handle), note);
 	return note;
 }
 
-struct audit_note *audit_note_of_owner(const struct holders *holders, uint64_t owner)
+struct audit_note *audit_note_of_owner(struct audit_note *list, uint64_t owner)
 {
-	struct audit_note *note = holders != NULL ? holders->audited : NULL;
+	struct audit_note *note = list;
 
 	while (note != NULL && note->owner != owner)
 		note = note->next;
 	return note;
 }
 
-struct audit_note *audit_note_add(struct filesystem *filesystem, struct holders *holders,
-				  const struct audit_note *note)
+bool audit_note_add(struct audit_note **notes, const struct audit_note *note)
 {
 	struct audit_note *added = malloc(sizeof(*added));
 
 	if (added == NULL)
-		return NULL;
+		return false;
 	*added = *note;
 	if (added->kind == LOCK_KIND_RECORD) {
-		DL_APPEND(holders->audited, added);
-		return added;
+		DL_APPEND(*notes, added);
+		return true;
 	}
-	HASH_ADD(by_handle, filesystem->audited, handle, sizeof(added->handle), added);
+	HASH_ADD(by_handle, *notes, handle, sizeof(added->handle), added);
 	if (added->by_handle.tbl != NULL)
-		return added;
+		return true;
 	free(added);
-	return NULL;
+	return false;
 }
 
-void audit_note_remove(struct filesystem *filesystem, struct holders *holders,
-		       struct audit_note *note)
+void audit_note_remove(struct audit_note **notes, struct audit_note *note)
 {
 	if (note->kind == LOCK_KIND_RECORD)
-		DL_DELETE(holders->audited, note);
+		DL_DELETE(*notes, note);
 	else
-		HASH_DELETE(by_handle, filesystem->audited, note);
+		HASH_DELETE(by_handle, *notes, note);
 	free(note);
 }
 
@@ -70,21 +63,22 @@ static void write_note(const struct audit_note *note, FILE *out)
 		note->since_us, note->token, note->command);
 }
 
-void audit_notes_save(const struct handle *handle, const struct holders *holders, FILE *out)
+void audit_notes_save(struct audit_note *by_handle, const struct audit_note *of_path,
+		      uint64_t handle, FILE *out)
 {
-	const struct audit_note *of_file = audit_note_of_file(handle->filesystem, handle), *note;
+	const struct audit_note *of_file = audit_note_of_file(by_handle, handle), *note;
 	char *text = NULL;
 	size_t bytes = 0;
 
-	if (of_file == NULL && holders->audited == NULL)
+	if (of_file == NULL && of_path == NULL)
 		return;
 	FILE *stream = open_memstream(&text, &bytes);
 	if (stream == NULL)
 		return; /* the next process does not know for how long they were held */
 	if (of_file != NULL)
 		write_note(of_file, stream);
-	DL_FOREACH (holders->audited, note) {
-		if (note->handle == handle->number)
+	DL_FOREACH (of_path, note) {
+		if (note->handle == handle)
 			write_note(note, stream);
 	}
 	if (fclose(stream) == 0 && bytes > 0)

@@ -15,8 +15,8 @@
  *
  * Loop thread only; nothing here blocks.
  */
-#ifndef DLOCKFS_FILES_TELLING_H
-#define DLOCKFS_FILES_TELLING_H
+#ifndef DLOCKFS_HANDLES_TELLING_H
+#define DLOCKFS_HANDLES_TELLING_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,10 +28,10 @@ struct inode;
 
 /* All zero: nobody is to be told. */
 struct telling {
-	uint64_t *numbers;	      /* of open files that were fenced, */
-	size_t count, capacity;	      /* so many, of which */
-	size_t signalled;	      /* so many were concluded, */
-	size_t said;		      /* and so many forgotten */
+	uint64_t *numbers;	      /* of open files that were fenced */
+	size_t count, capacity;	      /* of `numbers` */
+	size_t signalled;	      /* how many of them were concluded */
+	size_t said;		      /* how many of them were forgotten */
 	struct telling_maker *makers; /* who has made files that are lost */
 	uint64_t event;		      /* the number of this event */
 	bool has_files;		      /* open files of files that are lost are to be fenced */
@@ -47,13 +47,14 @@ void telling_lose_file(struct inode *inode);
 /* All that the event takes away has been named. */
 void telling_conclude(struct filesystem *filesystem);
 
-/* Concludes what was not, for want of memory in the engine, and does a part of what is left. */
+/* Concludes an event that the engine, for want of memory, has not; and does a part of what is left.
+ */
 void telling_advance(struct filesystem *filesystem);
 
 /* Whether telling_advance() has something to do. */
 bool telling_is_due(const struct filesystem *filesystem);
 
-/* Does all that is left, for who does not go on. */
+/* Does all that is left. To be called before the daemon ends. */
 void telling_finish(struct filesystem *filesystem);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Owns parked requests. Loop thread only.
  */
-#include "files/parked.h"
+#include "handles/parked.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,13 +12,17 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "files/answers.h"
-#include "files/audit.h"
-#include "files/brief.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
+#include "files/metrics.h"
+#include "files/request.h"
+#include "files/shard.h"
+#include "handles/answers.h"
+#include "handles/audit.h"
+#include "handles/brief.h"
+#include "handles/holder.h"
 #include "journal/fields.h"
 
 static const struct parked *of_item(const struct state_item *item)
@@ -62,7 +66,7 @@ static void *create(size_t bytes, struct handle *handle, enum parked_kind kind, 
 	parked->handle = handle;
 	parked->kind = kind;
 	parked->since_us = histogram_now_us();
-	parked->number = ++filesystem->handles.last_number;
+	parked->number = ++filesystem->handles->last_number;
 	mark(parked);
 	return parked;
 }
@@ -286,7 +290,7 @@ bool parked_lacks_lock(const struct handle *handle)
 
 static void keep_request(struct parked *parked)
 {
-	const struct requests *requests = &parked->handle->filesystem->requests;
+	const struct requests *requests = parked->handle->filesystem->requests;
 
 	if (requests->handled == NULL || requests->handled_bytes > PARKED_REQUEST_BYTES)
 		return;
@@ -303,22 +307,16 @@ bool parked_hold(struct parked *parked, fuse_req_t req)
 	return true;
 }
 
-static uint64_t unique_of(const void *request)
-{
-	struct fuse_in_header header;
-	memcpy(&header, request, sizeof(header));
-	return header.unique;
-}
-
 /* That of another process, which handled the request; NULL: there is none. */
 static struct parked *find_kept(const struct handle *handle, const void *request)
 {
+	uint64_t unique = request_header(request).unique;
 	struct waiting *waiting;
 
 	DL_FOREACH (handle->parked, waiting) {
 		struct parked *parked = parked_of(waiting);
 		if (parked->waiting.req == NULL && parked->request_bytes > 0 &&
-		    unique_of(parked->request) == unique_of(request))
+		    request_header(parked->request).unique == unique)
 			return parked;
 	}
 	return NULL;
@@ -326,7 +324,7 @@ static struct parked *find_kept(const struct handle *handle, const void *request
 
 bool parked_resume(struct handle *handle, fuse_req_t req)
 {
-	const void *request = handle->filesystem->requests.handled;
+	const void *request = handle->filesystem->requests->handled;
 	struct parked *parked = request != NULL ? find_kept(handle, request) : NULL;
 
 	if (parked == NULL)

@@ -2,13 +2,13 @@
  *
  * Answers to requests that several handlers give. Loop thread only.
  */
-#include "files/reply.h"
+#include "handles/reply.h"
 
 #include <errno.h>
 
-#include "files/handle_end.h"
 #include "files/inode.h"
-#include "files/parked.h"
+#include "handles/handle_end.h"
+#include "handles/parked.h"
 
 void reply_entry(fuse_req_t req, const struct inode *inode)
 {

@@ -13,7 +13,7 @@
  * BEGUN lasts until the next turn of the loop: by then the journal says that the change has begun.
  * The store keeps a pointer to the order until it has answered. Loop thread only.
  */
-#include "files/steer.h"
+#include "handles/steer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,12 +22,13 @@
 
 #include "base/log.h"
 #include "files/access.h"
-#include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/kept_request.h"
-#include "files/lockfile_name.h"
 #include "files/lockfile_view.h"
+#include "files/shard.h"
+#include "files/user_lines.h"
 #include "files/waiting.h"
+#include "handles/lockfile_name.h"
 
 enum { READ_AGAIN_MS = 100, WRITES_MAX = 5 };
 
@@ -217,13 +218,13 @@ static void found(struct steer *steer, int error, const struct store_claim *clai
 	struct lockfile_facts facts = {.queue = NULL};
 
 	if (error == 0 && claim->session != 0)
-		error = lockfile_parse(claim, &facts);
+		error = lockfile_text_parse(claim, &facts);
 	if (facts.queue != NULL) {
 		free(steer->stored);
 		steer->stored = facts.queue;
 		facts.queue = NULL;
 	}
-	lockfile_facts_finish(&facts);
+	lockfile_text_finish(&facts);
 	if (error == -ECONNRESET && steer->filesystem->now_ms < steer->connection_ms) {
 		read_later(steer);
 	} else if (error != 0 && error != -ENOENT) {
@@ -245,8 +246,8 @@ static bool is_own(const struct steer *steer, const char *queue)
  * host. */
 static void find_queue(struct steer *steer)
 {
-	const struct inode *inode = lockfile_find(steer->filesystem, steer->path);
-	char *path = lockfile_file_path(steer->filesystem->config, steer->path);
+	const struct inode *inode = lockfile_name_find(steer->filesystem, steer->path);
+	char *path = lockfile_view_file_path(steer->filesystem->config, steer->path);
 	struct store *store = steer->shard->store;
 
 	if (inode != NULL && is_own(steer, inode_lock_path(inode))) {
@@ -388,7 +389,7 @@ static struct steer *create(struct filesystem *filesystem, const char *path, con
 	steer->order = order;
 	steer->connection_ms = filesystem->now_ms + CONNECTION_LIMIT_MS;
 	steer->path = strdup(path);
-	steer->stored = lockfile_queue_path(filesystem->config, path);
+	steer->stored = lockfile_view_queue_path(filesystem->config, path);
 	steer->claim = strdup(claim);
 	steer->caller = *caller;
 	steer->may_all = owns_lock(filesystem, path, caller->uid);
