@@ -49,9 +49,9 @@ struct filesystem {
 	char host[HOST_NAME_MAX + 1]; /* the host's name, for claims */
 	int64_t now_ms;		      /* clock_now_ms() */
 	struct due due;
-	bool exclusive_open_waits;    /* the kernel asks for attributes between CREATE and open(2)'s
-					 return */
-	struct takeover *takeover;    /* while all this is restored */
+	bool exclusive_open_waits; /* the kernel asks for attributes between CREATE and open(2)'s
+				      return */
+	struct takeover *takeover; /* while all this is restored */
 	struct state_journal *journal; /* for the next daemon; NULL: nothing is kept */
 	struct takeover_marks *marks;  /* lines of restart/ in the journal; NULL: nothing is kept */
 	bool survives_kill;	 /* the service manager keeps the journal, which has not failed */

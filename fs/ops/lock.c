@@ -151,7 +151,7 @@ void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int 
 	if (handle->owner != NULL && !engine_owner_holds(handle->owner)) {
 		if (handle->holders != NULL)
 			holder_leave_file(handle);
-		if (filesystem->audited != NULL)
+		if (filesystem->handles->audited != NULL)
 			audit_released_file(handle);
 	}
 }

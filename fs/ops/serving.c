@@ -215,7 +215,7 @@ void serving_advance(struct filesystem *filesystem, int64_t now_ms)
 
 void serving_go_on(struct filesystem *filesystem)
 {
-	while (filesystem->askings_ready || filesystem->held_ready) {
+	while (filesystem->calls->askings_ready || filesystem->calls->held_ready) {
 		asking_go_on(filesystem);
 		held_go_on(filesystem);
 	}

@@ -18,6 +18,7 @@
 #include "engine/books/rival.h"
 #include "engine/books/save.h"
 #include "engine/decide.h"
+#include "engine/engine.h"
 #include "engine/handoff.h"
 #include "engine/merge.h"
 #include "engine/overseer.h"

@@ -34,7 +34,8 @@ struct ask {
 	struct store_step steps[];
 };
 
-/* The functions that the store's answers call, and the limit of an alteration: those of lockfiles.c.
+/* The functions that the store's answers call, and the limit of an alteration: those of
+ * lockfiles.c.
  */
 struct ask_answers {
 	void (*timed_out)(struct timer *timer);

@@ -28,12 +28,12 @@ struct lockfiles {
 	const struct lockfile_events *events;
 	void *context;
 	const struct ask_answers *answers;
-	struct own *files;	    /* of this host */
+	struct own *files; /* of this host */
 	struct own *unwatched;
 	size_t watches_sent; /* watches that are not answered yet */
 	struct turn *turns;
 	struct alteration *alterations; /* those that are not decided */
-	bool turns_changed; /* an alteration that waited for another one may be sent */
+	bool turns_changed;		/* an alteration that waited for another one may be sent */
 	struct reading *readings;
 	struct ask *asks; /* the questions under way */
 };

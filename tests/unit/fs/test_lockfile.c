@@ -55,8 +55,7 @@ static int begin(void **state)
 	fixture = (struct fixture){0};
 	assert_int_equal(config_init(&fixture.config), 0);
 	fixture.shards = (struct shards){.list = &fixture.shard, .count = 1};
-	assert_int_equal(serving_init(&fixture.serving, &fixture.config, &fixture.shards),
-			 0);
+	assert_int_equal(serving_init(&fixture.serving, &fixture.config, &fixture.shards), 0);
 	fixture.shard.filesystem = filesystem;
 	filesystem->inodes->root->keeps_files = true;
 	assert_int_equal(inode_create(filesystem, filesystem->inodes->root, "a", S_IFREG | 0640,

@@ -53,8 +53,7 @@ static int begin(void **state)
 	assert_int_equal(config_init(&fixture.config), 0);
 	set("text_limit", "1048576");
 	fixture.shards = (struct shards){.list = &fixture.shard, .count = 1};
-	assert_int_equal(serving_init(&fixture.serving, &fixture.config, &fixture.shards),
-			 0);
+	assert_int_equal(serving_init(&fixture.serving, &fixture.config, &fixture.shards), 0);
 	return state_journal_create(memfd_create("test", MFD_CLOEXEC), 4096, 0,
 				    &filesystem->journal);
 }
