@@ -234,8 +234,12 @@ static void forget_failure(struct operation *operation)
 void etcd_operations_conclude_failed(struct store_etcd *store)
 {
 	struct operation *operation;
+	size_t count;
 
-	while ((operation = store->operations.failed) != NULL) {
+	/* What fails meanwhile is concluded in the next turn of the loop: else whoever asks again
+	 * at once would keep the loop here. */
+	DL_COUNT2(store->operations.failed, operation, count, due_next);
+	while (count-- > 0 && (operation = store->operations.failed) != NULL) {
 		int error = operation->failure;
 
 		forget_failure(operation);

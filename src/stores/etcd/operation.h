@@ -151,7 +151,7 @@ void etcd_operation_forget_said(struct operation *operation);
 /* Frees an operation that was not started. NULL is fine. */
 void etcd_operation_free(struct operation *operation);
 
-/* Concludes those that failed at once. */
+/* Concludes those that have failed at once so far. */
 void etcd_operations_conclude_failed(struct store_etcd *store);
 
 /* Frees the engine's operations without an event. Those from outside (look.c, files.c) go on, but
