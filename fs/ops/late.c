@@ -15,7 +15,6 @@
 #include "files/shard.h"
 #include "files/user.h"
 #include "files/user_writes.h"
-#include "handles/lockfile_name.h"
 #include "ops/calls.h"
 #include "ops/content.h"
 #include "ops/held.h"

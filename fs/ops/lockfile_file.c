@@ -15,8 +15,6 @@
 #include "files/looked.h"
 #include "files/shard.h"
 #include "files/user.h"
-#include "handles/handle_end.h"
-#include "handles/lockfile_name.h"
 #include "handles/reply.h"
 #include "kernel/nosymfollow.h"
 #include "ops/asking.h"

@@ -13,7 +13,6 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "base/log.h"
 #include "claim/file_path.h"
 #include "engine/transfer.h"
 #include "files/claim_text.h"

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "claim/marker.h"
 #include "stores/etcd/keys.h"
 #include "stores/etcd/lane.h"
 #include "stores/etcd/state.h"

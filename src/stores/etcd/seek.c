@@ -10,7 +10,6 @@
  */
 #include "stores/etcd/seek.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "stores/etcd/state.h"
 #include "stores/seeker.h"
