@@ -16,9 +16,10 @@ memory() {
     awk '$1 == "Anonymous:" { print $2 * 1024 }' "/proc/$(pid A)/smaps_rollup"
 }
 
-# The servers take their time for a queue of this length, and the machine for as many threads.
-start_dlockfs A --session-timeout 2m --store "$(proxied link)"
-start_dlockfs B --session-timeout 2m
+# The servers take their time for a queue of this length, and the machine for as many threads. From the next heartbeat on, an eighth of
+# the timeout later, waiters are watched, and take more: that comes after the measurement, also on a busy machine.
+start_dlockfs A --session-timeout 8m --store "$(proxied link)"
+start_dlockfs B --session-timeout 8m
 hold holder "$dir/B/job"
 expect holder held
 flock "$dir/A/warm-up" true
