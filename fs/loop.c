@@ -320,7 +320,7 @@ static void set_alarm(struct loop *loop, int64_t now_ms)
 
 /* To be called first in a turn of the loop: no caller may be told anything that rests on a lease
  * from before the jump. */
-static void mind_clock(struct loop *loop, int64_t now_ms)
+static void doubt_after_jump(struct loop *loop, int64_t now_ms)
 {
 	struct filesystem *filesystem = loop->filesystem;
 	int64_t by_ms;
@@ -381,7 +381,7 @@ int loop_run(struct loop *loop)
 			break;
 		}
 		int64_t now_ms = clock_now_ms();
-		mind_clock(loop, now_ms);
+		doubt_after_jump(loop, now_ms);
 		shards_advance(filesystem->shards, now_ms);
 		serving_advance(filesystem, now_ms);
 		notifier_advance(filesystem->notifier, now_ms);

@@ -220,7 +220,7 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 	}
 	session_beat(engine);
 	session_touch(engine);
-	session_mind_silence(engine);
+	session_nudge_silent(engine);
 	settle_changed(engine);
 }
 

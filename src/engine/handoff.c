@@ -132,7 +132,7 @@ void handoff_give(struct claim *claim, struct wish *wish)
 	struct wish *former = claim->state == CLAIM_HELD ? claim->wishes : NULL;
 	bool wanted = handoff != NULL && is_wanted(claim);
 
-	wish_lead(wish);
+	wish_put_first(wish);
 	if (former != NULL) {
 		engine->count.kept--;
 		wish_free(former);

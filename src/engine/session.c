@@ -296,7 +296,7 @@ static int64_t silent_too_long(const struct engine *engine)
 	return soon_ms < nudge_ms ? soon_ms : nudge_ms;
 }
 
-void session_mind_silence(struct engine *engine)
+void session_nudge_silent(struct engine *engine)
 {
 	if (silent_too_long(engine) > engine->now_ms) {
 		engine->session.silence.nudge_ms = INT64_MAX;

@@ -32,7 +32,7 @@ void session_beat(struct engine *engine);
 void session_touch(struct engine *engine);
 
 /* Nudges a store that does not answer, or has no connection. */
-void session_mind_silence(struct engine *engine);
+void session_nudge_silent(struct engine *engine);
 
 /* Makes the next one due at once. */
 void session_hurry_beat(struct engine *engine);

@@ -125,7 +125,7 @@ struct lock {
 	char path[];
 };
 
-/* Of a store that does not answer, or has no connection: session_mind_silence(). */
+/* Of a store that does not answer, or has no connection: session_nudge_silent(). */
 struct silence {
 	int64_t nudged_ms; /* when it was nudged last; INT64_MIN: never */
 	bool hurried;	   /* it was connected then, and is not again */

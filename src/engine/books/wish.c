@@ -55,7 +55,7 @@ void wish_move(struct wish *wish, struct claim *claim)
 	wish_mark(wish);
 }
 
-void wish_lead(struct wish *wish)
+void wish_put_first(struct wish *wish)
 {
 	struct claim *claim = wish->claim;
 

@@ -60,7 +60,7 @@ void wish_free(struct wish *wish);
 void wish_move(struct wish *wish, struct claim *claim);
 
 /* The wish is granted: it goes to the head of its claim's list, and asks no more. */
-void wish_lead(struct wish *wish);
+void wish_put_first(struct wish *wish);
 
 /* The wish is the owner's from now on; NULL: nobody's. */
 void wish_set_owner(struct wish *wish, struct owner *owner);
