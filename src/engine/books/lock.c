@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists that a lock asks the store for, and what is to be tried again. Loop thread only.
+ * Locks: their beginning and end, the lists that they ask the store for, and what is to be tried
+ * again. Loop thread only.
  */
 #include "engine/books/lock.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The engine's books, shared by the files of the engine and nobody else. What one of these files
- * does for the others is in the header of its name, and what it keeps in the books;
- * etc/doc/hacking.md lists them.
+ * The engine's books, shared by the files of the engine and by its tenant, src/lockfile, and nobody
+ * else. What one of these files does for the others is in the header of its name, and what it keeps
+ * in the books; etc/doc/hacking.md lists them.
  *
  * The life of one of our claims:
  *
