@@ -130,7 +130,7 @@ static struct place *find_blocker(const struct claim *claim)
 static bool would_wait_for(const struct place *blocker)
 {
 	const struct claim *claim = claim_of(blocker);
-	return claim == NULL || claim->state == CLAIM_HELD || claim_asks_and_waits(claim);
+	return claim == NULL || claim_stays(claim);
 }
 
 /* The same, and there is no room either: enough others stand in front that it would wait for. */
@@ -268,14 +268,18 @@ static void look_ahead(const struct claim *claim, struct rival *blocker)
 
 /* Whether a call that does not wait has to wait, and not only until another host's release arrives.
  */
-static bool is_refused(struct claim *claim, const struct place *blocker, const struct rival *rival)
+static bool is_refused(struct claim *claim, struct place *blocker)
 {
+	const struct rival *releasing = turnstile_releasing(claim, blocker);
+	const struct rival *rival = rival_of(blocker);
 	const struct wish *asked = claim_first_asked(claim);
 	if (asked == NULL || asked->waits)
 		return false;
-	grace_begin(claim, rival);
-	return is_without_room(claim, blocker) &&
-	       (rival == NULL || (!may_let_pass(rival, claim) && !grace_runs(claim)));
+	grace_begin(claim, releasing);
+	if (!is_without_room(claim, blocker))
+		return false;
+	return releasing == NULL ||
+	       ((rival == NULL || !may_let_pass(rival, claim)) && !grace_runs(claim));
 }
 
 /* Whether there is no use in a watch of the claim: its queue is watched; or whether the rival
@@ -295,7 +299,7 @@ static void settle_blocked(struct claim *claim, struct place *blocker)
 		claim_withdraw(claim_of(blocker)); /* after which this one is looked at again */
 		return;
 	}
-	if (is_refused(claim, blocker, rival)) {
+	if (is_refused(claim, blocker)) {
 		decide_refuse_hasty(claim);
 		return;
 	}

@@ -26,16 +26,40 @@ static struct place *nearest_in_front(const struct claim *claim, const struct pl
 	return nearest(claim, place_in_front(&claim->place.lock->queue, place));
 }
 
-struct rival *turnstile_rival(const struct claim *claim, struct place *blocker)
+static struct rival *nearest_rival(const struct claim *claim)
 {
-	struct place *front = blocker;
+	struct place *front = nearest_in_front(claim, &claim->place);
 
-	if (!slots_are_several(claim->place.lock) || slots_lack_number(blocker))
-		return rival_of(blocker);
-	front = nearest_in_front(claim, &claim->place);
 	while (front != NULL && !front->foreign)
 		front = nearest_in_front(claim, front);
 	return rival_of(front);
+}
+
+struct rival *turnstile_rival(const struct claim *claim, struct place *blocker)
+{
+	if (!slots_are_several(claim->place.lock) || slots_lack_number(blocker))
+		return rival_of(blocker);
+	return nearest_rival(claim);
+}
+
+/* Whether claims of this host that go only as their owners please leave no room. */
+static bool are_own_enough(const struct claim *claim)
+{
+	const struct place *front = &claim->place;
+	int64_t taken = 0, slots = slots_count(claim->place.lock);
+
+	while (taken < slots && (front = nearest_in_front(claim, front)) != NULL)
+		taken += !front->foreign && claim_stays(claim_of(front));
+	return taken == slots;
+}
+
+struct rival *turnstile_releasing(const struct claim *claim, struct place *blocker)
+{
+	if (!slots_are_several(claim->place.lock))
+		return rival_of(blocker);
+	if (are_own_enough(claim))
+		return NULL;
+	return blocker->foreign ? rival_of(blocker) : nearest_rival(claim);
 }
 
 /* How many stand in front; no more than `most` are counted. */

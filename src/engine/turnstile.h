@@ -23,6 +23,10 @@ struct rival;
  * waits for claims of this host. */
 struct rival *turnstile_rival(const struct claim *claim, struct place *blocker);
 
+/* The rival whose release may be on its way, and let the claim in; NULL: those of this host alone
+ * leave no room. */
+struct rival *turnstile_releasing(const struct claim *claim, struct place *blocker);
+
 /* The claim waits for a rival: watches those in front that it is to hear of. */
 void turnstile_watch(const struct claim *claim);
 

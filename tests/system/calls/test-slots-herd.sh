@@ -28,7 +28,7 @@ requests() {
     expect "$1" ready
     before=$(zookeeper_received)
     touch "$dir/$1/go"
-    expect "$1" done 120
+    expect "$1" "done" 120
     number=$((($(zookeeper_received) - before - 1 + handovers - 1) / handovers))
     echo "$1: $number requests for each of $handovers hand-overs"
     release "$1"
