@@ -91,6 +91,7 @@ struct operation {
 	int64_t lease;		 /* write(): of the claim */
 	struct claim_name parts; /* place() */
 	void *attention;	 /* of place(); or NULL */
+	int64_t attention_id;	 /* of list(); 0: none */
 	unsigned retries;
 	/* look() */
 	struct etcd_key next_page;
