@@ -187,7 +187,7 @@ static int say_read(struct operation *operation, struct transaction *transaction
 	const struct watch *watch = operation->tag;
 	struct etcd_key *end = &operation->said[0];
 
-	if (!etcd_key_end_of_claim(end, &watch->claim.key))
+	if (watch == NULL || !etcd_key_end_of_claim(end, &watch->claim.key))
 		return -ENOMEM;
 	etcd_transaction_range(&transaction->then, &watch->claim.key,
 			       watch->claim.is_ours ? end : NULL);
@@ -197,7 +197,7 @@ static int say_read(struct operation *operation, struct transaction *transaction
 static void conclude_read(struct operation *operation, int error, const Etcd__TxnResponse *answer);
 
 static const struct operation_kind read_kind = {STORE_WATCH, "cannot watch a claim of", say_read,
-						conclude_read, .batch = BATCH_NONE};
+						conclude_read, .batch = BATCH_READS};
 
 static void read(struct watch *watch)
 {
@@ -232,9 +232,8 @@ static void take_data(struct watch *watch, const Etcd__KeyValue *claim, const Et
 	report(watch, data != NULL ? data : claim, data != NULL ? version_of(watch, data) : 0);
 }
 
-static void take_in(struct watch *watch, const Etcd__TxnResponse *answer)
+static void take_in(struct watch *watch, int64_t revision, const Etcd__RangeResponse *found)
 {
-	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
 	const Etcd__KeyValue *claim = found != NULL && found->n_kvs > 0 ? found->kvs[0] : NULL;
 
 	if (claim == NULL || !etcd_message_is_key(claim, &watch->claim.key) ||
@@ -246,15 +245,15 @@ static void take_in(struct watch *watch, const Etcd__TxnResponse *answer)
 		end(watch, -ENXIO);
 		return;
 	}
-	watch->known = watch->read_revision = answer->header->revision;
+	watch->known = watch->read_revision = revision;
 	take_data(watch, claim, etcd_message_data(found, &watch->claim.key));
 }
 
 /* An answer that came before the watch has begun is read again then. */
-static void note_answer(struct watch *watch, const Etcd__TxnResponse *answer)
+static void note_answer(struct watch *watch, int64_t revision, const Etcd__RangeResponse *found)
 {
-	if (answer->header->revision >= watch->due_revision && watch->watcher.has_begun)
-		take_in(watch, answer);
+	if (revision >= watch->due_revision && watch->watcher.has_begun)
+		take_in(watch, revision, found);
 	else if (watch->watcher.has_begun)
 		read(watch);
 }
@@ -272,7 +271,8 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 		else if (error)
 			end(watch, error);
 		else
-			note_answer(watch, answer);
+			note_answer(watch, answer->header->revision,
+				    etcd_transaction_found(answer, operation->step));
 	}
 	etcd_operation_end(operation, error);
 	etcd_watches_begin_lost(store);
