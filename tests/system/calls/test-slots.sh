@@ -1,6 +1,6 @@
 #!/bin/bash
 # slots: on ZooKeeper and on etcd, with three hosts, never more hold a lock than may, each by a number of its own and with growing
-# tokens, also when a host dies; what is shown of that, what is refused, and that N can be changed.
+# tokens, also when a host dies or its daemon is followed by another; what is shown of that, what is refused, and that N can be changed.
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
 
@@ -53,9 +53,19 @@ contend() {
     wait_claims job 0
 }
 
-# Who holds, and who waits, is told on all hosts alike.
+# Another program goes on in place of the daemon of A.
+restart() {
+    send_signal A USR2
+    wait_until "$deadline" grep -q ' goes on with version ' "$dir/A.log"
+}
+
+told_twice() { # NAME LINE
+    [ "$(grep -cx "$2" "$dir/$1.out")" -eq 2 ]
+}
+
+# Who holds, and who waits, is told on all hosts alike, also by the next daemon.
 show() {
-    call one "$dir/A/job" open ex slot hold
+    call one "$dir/A/job" open ex slot await="$dir/let" slot hold
     expect one "slot 0"
     call two "$dir/B/job" excl slot await="$dir/let" close hold
     expect two "slot 1"
@@ -73,8 +83,10 @@ show() {
         "$("$dlockctl" --mount "$dir/A" show --json job | jq -r '[.locks[0].claims[].slot | tostring] | join(" ")')"
     "$dlockctl" --mount "$dir/A" show job | grep -q 'slot 1 of 3' || fail "not shown: slot 1 of 3"
     expect_status 1 "$dlockctl" --mount "$dir/A" wait -w 0 job
+    restart
     go let
     expect four held
+    wait_until "$deadline" told_twice one "slot 0"
     wait_until "$deadline" fields_are A job "1:held:0 of 3,2:held:2 of 3,3:held:1 of 3,4:waiting: of 3"
 }
 
