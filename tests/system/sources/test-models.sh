@@ -18,7 +18,9 @@ at_once=2
 # search FORMULA [MUTANT]: through all states of model.pml, for what breaks the formula, or without one ("-") the assertions and
 # the ends that are none. Prints "holds: N states", "breaks: NAME", or what went wrong.
 search() {
-    local formula=$1 mutant=${2:-} options=(-O2 -DMEMLIM=2000) how=(-m1000000) line name=$1
+    local formula=$1 mutant=${2:-} options=(-DMEMLIM=2000) how=(-m1000000) line name=$1
+    # A mutant is found before a better program would be made.
+    [ -n "$mutant" ] || options+=(-O)
     if [ "$formula" = - ]; then
         options+=(-DSAFETY -DNOCLAIM)
     else
@@ -76,10 +78,12 @@ fi
 
 # What is to be tried, a line each: as the arguments of try().
 todo() {
-    local model formulas mutant broken rest
+    local model formulas formula mutant broken
     for model in "${names[@]}"; do
         formulas=$(sed -n 's/^ltl \([a-z_]*\) .*/\1/p' "$models/$model.pml")
-        printf "$model %s\n" - $formulas
+        for formula in - $formulas; do
+            echo "$model $formula"
+        done
         sed -n '/\*\//q; s/^ \* *\(-D[A-Z_]* *[a-z_]*\) .*/\1/p' "$models/$model.pml" | while read -r mutant broken; do
             [[ $'\n'$formulas$'\n' == *$'\n'$broken$'\n'* ]] && echo "$model $broken $mutant $broken" || echo "$model - $mutant $broken"
         done
@@ -97,11 +101,14 @@ done
 wait
 
 failed=()
+states=0
 for line in "${lines[@]}"; do
     log=$dir/${line// /,}.log
     result=$(tail -n 1 "$log")
     read -r model formula mutant _ <<<"$line"
     printf '%-18s %-18s %-18s %s\n' "$model" "$formula" "${mutant:-}" "$result"
+    [[ ! $result =~ holds:\ ([0-9]+) ]] || states=$((states + BASH_REMATCH[1]))
     if [[ $result == PASS* ]]; then rm "$log"; else failed+=("$line"); fi
 done
 [ ${#failed[@]} -eq 0 ] || fail "${failed[*]}"
+echo "$states states in which something holds, ${#lines[@]} searches"
