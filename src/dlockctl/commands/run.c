@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "dlockctl/commands/commands.h"
+#include "dlockctl/commands/once.h"
 #include "dlockctl/commands/supervise.h"
 #include "dlockctl/commands/waiting.h"
 #include "dlockctl/descriptor.h"
@@ -30,12 +31,13 @@
 
 struct run {
 	bool shared, verbose;
-	long long wait_ms; /* -1: for ever */
-	int conflict_status;
+	long long wait_ms;   /* -1: for ever */
+	int conflict_status; /* -1: not set */
 	enum action on_lost, on_revoke;
+	struct once once;
 };
 
-enum { OPTION_ON_LOST = OPTION_OWN, OPTION_ON_REVOKE };
+enum { OPTION_ON_LOST = OPTION_OWN, OPTION_ON_REVOKE, OPTION_ONCE, OPTION_EVERY };
 
 static const struct option long_options[] = {
 	{"exclusive", no_argument, NULL, 'x'},
@@ -46,6 +48,9 @@ static const struct option long_options[] = {
 	{"timeout", required_argument, NULL, 'w'},
 	{"conflict-exit-code", required_argument, NULL, 'E'},
 	{"verbose", no_argument, NULL, 'v'},
+	{"quiet", no_argument, NULL, 'q'},
+	{"once", required_argument, NULL, OPTION_ONCE},
+	{"every", required_argument, NULL, OPTION_EVERY},
 	{"on-lost", required_argument, NULL, OPTION_ON_LOST},
 	{"on-revoke", required_argument, NULL, OPTION_ON_REVOKE},
 	COMMON_OPTIONS};
@@ -101,6 +106,13 @@ static int parse_option(struct run *run, struct context *context, int letter, ch
 				    optarg);
 		run->conflict_status = (int)number;
 		return -1;
+	case 'q':
+		run->once.quiet = true;
+		return -1;
+	case OPTION_ONCE:
+		return once_set_key(&run->once, optarg);
+	case OPTION_EVERY:
+		return once_set_period(&run->once, optarg);
 	case OPTION_ON_LOST:
 		return parse_action("--on-lost", optarg, true, &run->on_lost);
 	case OPTION_ON_REVOKE:
@@ -220,6 +232,8 @@ static int lock(int fd, const struct run *run)
 
 static int lock_failed(const struct place *place, const struct run *run, int error)
 {
+	if (error == EWOULDBLOCK && once_is_asked(&run->once))
+		return once_skip(&run->once, run->conflict_status);
 	if (error == EWOULDBLOCK && !run->verbose)
 		return run->conflict_status;
 	if (error == EWOULDBLOCK)
@@ -253,20 +267,46 @@ static int take_lock(const struct place *place, const struct run *run, int fd,
 	return -1;
 }
 
-static int set_environment(const struct place *place, int fd)
+static int set_environment(const struct place *place, int fd, uint64_t *ret_token)
 {
-	uint64_t token;
-	int error = descriptor_token(fd, &token);
+	int error = descriptor_token(fd, ret_token);
 	if (error != 0)
 		return descriptor_fail(place->name, error);
-	char *digits = must_format("%" PRIu64, token);
+	char *digits = must_format("%" PRIu64, *ret_token);
 	if (setenv("DLOCK_TOKEN", digits, 1) != 0 || setenv("DLOCK_NAME", place->name, 1) != 0)
 		must(NULL);
 	free(digits);
 	return 0;
 }
 
-static int run_locked(const struct place *place, const struct run *run, char **command)
+/* Runs the command under the lock that is held. Returns the status. */
+static int run_command(const struct place *place, struct run *run, int fd, char **command)
+{
+	bool is_once = once_is_asked(&run->once);
+	uint64_t token;
+	int status = set_environment(place, fd, &token);
+
+	if (status != 0)
+		return status;
+	char *name = text_printable(place->name);
+	status = is_once ? once_begin(&run->once, name, fd, run->conflict_status) : -1;
+	if (status < 0) {
+		const struct supervised supervised = {
+			.lock = fd,
+			.name = name,
+			.on_lost = run->on_lost,
+			.on_revoke = run->on_revoke,
+			.command = command,
+		};
+		status = supervise(&supervised);
+		if (is_once)
+			status = once_end(&run->once, name, fd, token, status);
+	}
+	free(name);
+	return status;
+}
+
+static int run_locked(const struct place *place, struct run *run, char **command)
 {
 	static struct waiting waiting; /* static: its thread may run until the program ends */
 	int fd = -1;
@@ -276,22 +316,11 @@ static int run_locked(const struct place *place, const struct run *run, char **c
 	int status = open_lock(place, &fd);
 	if (status != 0)
 		return status;
-	status = take_lock(place, run, fd, &waiting);
-	bool locked = status < 0;
-	if (locked)
-		status = set_environment(place, fd);
-	if (locked && status == 0) {
-		char *name = text_printable(place->name);
-		const struct supervised supervised = {
-			.lock = fd,
-			.name = name,
-			.on_lost = run->on_lost,
-			.on_revoke = run->on_revoke,
-			.command = command,
-		};
-		status = supervise(&supervised);
-		free(name);
-	}
+	status = once_look(&run->once, place->name, fd, run->conflict_status);
+	if (status < 0)
+		status = take_lock(place, run, fd, &waiting);
+	if (status < 0)
+		status = run_command(place, run, fd, command);
 	close(fd);
 	return status;
 }
@@ -328,17 +357,33 @@ static char **find_command(char **words, char *shell[4])
 	return command;
 }
 
+/* What the options say together. Returns -1, or the status to end with. */
+static int check_options(struct run *run)
+{
+	if (run->once.key != NULL && run->once.every_ms > 0)
+		return fail(EX_USAGE, "--once, --every: expected one of them");
+	if (run->shared && once_is_asked(&run->once))
+		return fail(EX_USAGE, "--shared: several would run at a time; expected --once or "
+				      "--every without it");
+	if (run->conflict_status < 0)
+		run->conflict_status = once_is_asked(&run->once) ? 0 : EXIT_NO;
+	return -1;
+}
+
 int command_run(struct context *context, int argc, char **argv)
 {
 	static struct place place; /* for the thread, too */
-	struct run run = {.wait_ms = -1, .conflict_status = EXIT_NO};
+	struct run run = {.wait_ms = -1, .conflict_status = -1};
 	int letter, status = -1;
 
 	while (status < 0 &&
-	       (letter = getopt_long(argc, argv, "+:xesnw:E:vh", long_options, NULL)) != -1)
+	       (letter = getopt_long(argc, argv, "+:xesnw:E:vqh", long_options, NULL)) != -1)
 		status = parse_option(&run, context, letter, argv);
 	if (status < 0)
 		status = check_words(context, argc, argv, 2, argc);
+	if (status >= 0)
+		return status;
+	status = check_options(&run);
 	if (status >= 0)
 		return status;
 	char *shell[4];

@@ -27,6 +27,7 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/share/doc/dlockfs/etcd.md
 .$prefix/share/doc/dlockfs/hacking.md
 .$prefix/share/doc/dlockfs/how-it-works.md
+.$prefix/share/doc/dlockfs/jobs.md
 .$prefix/share/doc/dlockfs/kubernetes/dlockfs.yaml
 .$prefix/share/doc/dlockfs/lease-time-line.svg
 .$prefix/share/doc/dlockfs/life-of-a-lock.svg
