@@ -81,7 +81,14 @@ static const struct command commands[] = {
 	{"top", "", "the locks, live; q quits", NULL, command_top},
 	{"doctor", "", "look for what is wrong with the mount and the machine", NULL,
 	 command_doctor},
-	{"metrics", "", "what this host counts, for Prometheus",
+	{"jobs", "[PATTERN]", "what has run by dlockctl run --once and --every, on any host", NULL,
+	 command_jobs},
+	{"metrics", "[--locks]", "what this host counts, for Prometheus",
+	 "      --locks             also of each lock, on all hosts: the ages of its oldest "
+	 "holder\n"
+	 "                          and waiter, and of its job the latest run. Asks the store for\n"
+	 "                          all of them: for one host of several\n"
+	 "\n"
 	 "Prints .dlockfs/metrics; or, where no daemon answers within 5 s, that dlockfs_up is 0: "
 	 "the\n"
 	 "exit status is 0 as well then.\n",
