@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -29,7 +30,22 @@
  * called. */
 #define TICK_US 20000
 
+/* How many names --also may add. */
+#define ALSO_MAX 15
+
+/* One of the locks. */
+struct held {
+	struct place place;
+	char *name;	    /* printable */
+	const char *number; /* behind the names of its variables in the environment */
+	int fd;
+	uint64_t token;
+	struct waiting waiting;
+};
+
 struct run {
+	const char *also[ALSO_MAX];
+	size_t also_count;
 	bool shared, verbose;
 	long long wait_ms;   /* -1: for ever */
 	int conflict_status; /* -1: not set */
@@ -37,7 +53,7 @@ struct run {
 	struct once once;
 };
 
-enum { OPTION_ON_LOST = OPTION_OWN, OPTION_ON_REVOKE, OPTION_ONCE, OPTION_EVERY };
+enum { OPTION_ON_LOST = OPTION_OWN, OPTION_ON_REVOKE, OPTION_ONCE, OPTION_EVERY, OPTION_ALSO };
 
 static const struct option long_options[] = {
 	{"exclusive", no_argument, NULL, 'x'},
@@ -51,6 +67,7 @@ static const struct option long_options[] = {
 	{"quiet", no_argument, NULL, 'q'},
 	{"once", required_argument, NULL, OPTION_ONCE},
 	{"every", required_argument, NULL, OPTION_EVERY},
+	{"also", required_argument, NULL, OPTION_ALSO},
 	{"on-lost", required_argument, NULL, OPTION_ON_LOST},
 	{"on-revoke", required_argument, NULL, OPTION_ON_REVOKE},
 	COMMON_OPTIONS};
@@ -108,6 +125,12 @@ static int parse_option(struct run *run, struct context *context, int letter, ch
 		return -1;
 	case 'q':
 		run->once.quiet = true;
+		return -1;
+	case OPTION_ALSO:
+		if (run->also_count == ALSO_MAX)
+			return fail(EX_USAGE, "--also %s: is one too many; expected up to %d",
+				    optarg, ALSO_MAX);
+		run->also[run->also_count++] = optarg;
 		return -1;
 	case OPTION_ONCE:
 		return once_set_key(&run->once, optarg);
@@ -215,17 +238,17 @@ static void stop_timer(void)
 }
 
 /* Returns 0 or an errno; EWOULDBLOCK also after the time limit. */
-static int lock(int fd, const struct run *run)
+static int lock(int fd, bool shared, long long wait_ms)
 {
-	int operation = (run->shared ? LOCK_SH : LOCK_EX) | (run->wait_ms == 0 ? LOCK_NB : 0);
+	int operation = (shared ? LOCK_SH : LOCK_EX) | (wait_ms == 0 ? LOCK_NB : 0);
 	int error;
 
-	if (run->wait_ms > 0)
-		start_timer(run->wait_ms);
+	if (wait_ms > 0)
+		start_timer(wait_ms);
 	do
 		error = flock(fd, operation) == 0 ? 0 : errno;
 	while (error == EINTR && !time_is_over);
-	if (run->wait_ms > 0)
+	if (wait_ms > 0)
 		stop_timer();
 	return error == EINTR ? EWOULDBLOCK : error;
 }
@@ -248,17 +271,26 @@ static int lock_failed(const struct place *place, const struct run *run, int err
 		    "%s: cannot be locked: %s; see: dlockctl doctor", place->name, strerror(error));
 }
 
-/* Returns -1 if the lock is taken; or the status to end with, which may be 0 with -E 0. */
-static int take_lock(const struct place *place, const struct run *run, int fd,
-		     struct waiting *waiting)
+/* What is left of the time to wait, which began then; -1: for ever. */
+static long long left_ms(const struct run *run, long long begin_ms)
 {
-	long long begin_ms = now_ms();
+	long long left = begin_ms + run->wait_ms - now_ms();
 
-	waiting_init(waiting, place, getpid());
+	if (run->wait_ms <= 0)
+		return run->wait_ms;
+	return left > 0 ? left : 0;
+}
+
+/* Returns -1 if the lock is taken; or the status to end with, which may be 0 with -E 0. */
+static int take_lock(struct held *held, const struct run *run, long long begin_ms)
+{
+	const struct place *place = &held->place;
+
+	waiting_init(&held->waiting, place, getpid());
 	if (run->verbose && run->wait_ms != 0 && place_has_queue(place))
-		waiting_start(waiting);
-	int error = lock(fd, run);
-	waiting_stop(waiting);
+		waiting_start(&held->waiting);
+	int error = lock(held->fd, run->shared, left_ms(run, begin_ms));
+	waiting_stop(&held->waiting);
 	if (error != 0)
 		return lock_failed(place, run, error);
 	if (run->verbose)
@@ -267,62 +299,147 @@ static int take_lock(const struct place *place, const struct run *run, int fd,
 	return -1;
 }
 
-static int set_environment(const struct place *place, int fd, uint64_t *ret_token)
+static int compare_names(const void *a, const void *b)
 {
-	int error = descriptor_token(fd, ret_token);
-	if (error != 0)
-		return descriptor_fail(place->name, error);
-	char *digits = must_format("%" PRIu64, *ret_token);
-	if (setenv("DLOCK_TOKEN", digits, 1) != 0 || setenv("DLOCK_NAME", place->name, 1) != 0)
+	const struct held *const *first = a, *const *second = b;
+
+	return strcmp((*first)->place.name, (*second)->place.name);
+}
+
+/* Takes all of them, or returns the status to end with, as take_lock(). They are taken in the order
+ * of their names, on every host: so two that want some of the same never wait for each other. */
+static int take_locks(struct held *locks, size_t count, const struct run *run)
+{
+	struct held *in_order[ALSO_MAX + 1];
+	long long begin_ms = now_ms();
+	int status = -1;
+
+	for (size_t i = 0; i < count; i++)
+		in_order[i] = &locks[i];
+	qsort(in_order, count, sizeof(*in_order), compare_names);
+	for (size_t i = 0; i < count && status < 0; i++)
+		status = take_lock(in_order[i], run, begin_ms);
+	return status;
+}
+
+static void set_variable(const char *name, const char *number, const char *value)
+{
+	char *variable = must_format("%s%s", name, number);
+
+	if (setenv(variable, value, 1) != 0)
 		must(NULL);
+	free(variable);
+}
+
+static int set_environment(struct held *held)
+{
+	int error = descriptor_token(held->fd, &held->token);
+	if (error != 0)
+		return descriptor_fail(held->place.name, error);
+	char *digits = must_format("%" PRIu64, held->token);
+	set_variable("DLOCK_TOKEN", held->number, digits);
+	set_variable("DLOCK_NAME", held->number, held->place.name);
 	free(digits);
 	return 0;
 }
 
-/* Runs the command under the lock that is held. Returns the status. */
-static int run_command(const struct place *place, struct run *run, int fd, char **command)
+/* Runs the command under the locks, which are held. Returns the status. */
+static int run_command(struct held *locks, size_t count, struct run *run, char **command)
 {
+	static int descriptors[ALSO_MAX + 1]; /* for the thread that asks for the lease */
+	const char *names[ALSO_MAX + 1];
 	bool is_once = once_is_asked(&run->once);
-	uint64_t token;
-	int status = set_environment(place, fd, &token);
+	int status = 0;
 
+	for (size_t i = 0; i < count && status == 0; i++) {
+		status = set_environment(&locks[i]);
+		descriptors[i] = locks[i].fd;
+		names[i] = locks[i].name;
+	}
 	if (status != 0)
 		return status;
-	char *name = text_printable(place->name);
-	status = is_once ? once_begin(&run->once, name, fd, run->conflict_status) : -1;
-	if (status < 0) {
-		const struct supervised supervised = {
-			.lock = fd,
-			.name = name,
-			.on_lost = run->on_lost,
-			.on_revoke = run->on_revoke,
-			.command = command,
-		};
-		status = supervise(&supervised);
-		if (is_once)
-			status = once_end(&run->once, name, fd, token, status);
-	}
-	free(name);
-	return status;
+	status =
+		is_once ? once_begin(&run->once, locks->name, locks->fd, run->conflict_status) : -1;
+	if (status >= 0)
+		return status;
+	const struct supervised supervised = {
+		.locks = descriptors,
+		.count = count,
+		.names = names,
+		.on_lost = run->on_lost,
+		.on_revoke = run->on_revoke,
+		.command = command,
+	};
+	status = supervise(&supervised);
+	return is_once ? once_end(&run->once, locks->name, locks->fd, locks->token, status)
+		       : status;
 }
 
-static int run_locked(const struct place *place, struct run *run, char **command)
+/* Whether the file is that of one of the first locks, by another name or by the same. */
+static bool is_there(const struct held *locks, size_t count, int fd)
 {
-	static struct waiting waiting; /* static: its thread may run until the program ends */
-	int fd = -1;
+	struct stat one, other;
+
+	for (size_t i = 0; i < count; i++) {
+		if (fstat(fd, &one) == 0 && fstat(locks[i].fd, &other) == 0 &&
+		    one.st_dev == other.st_dev && one.st_ino == other.st_ino)
+			return true;
+	}
+	return false;
+}
+
+/* Opens the files of all locks, whose mount answers. Returns 0, or tells the error and returns the
+ * status. */
+static int open_locks(struct held *locks, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int status = open_lock(&locks[i].place, &locks[i].fd);
+		if (status != 0)
+			return status;
+		if (is_there(locks, i, locks[i].fd))
+			return fail(EX_USAGE, "--also %s: is named twice; expected another lock",
+				    locks[i].place.name);
+	}
+	return 0;
+}
+
+static int run_locked(struct held *locks, size_t count, struct run *run, char **command)
+{
+	const struct place *place = &locks->place;
 
 	if (!look_answers(place->mount))
 		return tree_fail(place->mount, place->name, LOOK_NO_ANSWER);
-	int status = open_lock(place, &fd);
+	int status = open_locks(locks, count);
 	if (status != 0)
 		return status;
-	status = once_look(&run->once, place->name, fd, run->conflict_status);
+	status = once_look(&run->once, locks->name, locks->fd, run->conflict_status);
 	if (status < 0)
-		status = take_lock(place, run, fd, &waiting);
+		status = take_locks(locks, count, run);
 	if (status < 0)
-		status = run_command(place, run, fd, command);
-	close(fd);
+		status = run_command(locks, count, run, command);
+	for (size_t i = 0; i < count; i++)
+		close(locks[i].fd);
 	return status;
+}
+
+/* Finds the locks: the first is that of `name`. Returns 0, or tells the error and returns the
+ * status. */
+static int find_locks(const struct context *context, const struct run *run, const char *name,
+		      struct held *locks)
+{
+	for (size_t i = 0; i <= run->also_count; i++) {
+		struct held *held = &locks[i];
+		int status = place_find(context, i == 0 ? name : run->also[i - 1], &held->place);
+
+		if (status != 0)
+			return status;
+		held->name = text_printable(held->place.name);
+		held->number = i == 0 ? "" : must_format("_%zu", i);
+		if (strcmp(held->place.mount, locks->place.mount) != 0)
+			return fail(EX_USAGE, "--also %s: is in another mount; expected one of %s",
+				    held->name, locks->place.mount);
+	}
+	return 0;
 }
 
 /* The command behind the name: as it stands there, or one line for the shell, as flock(1) has it,
@@ -372,7 +489,7 @@ static int check_options(struct run *run)
 
 int command_run(struct context *context, int argc, char **argv)
 {
-	static struct place place; /* for the thread, too */
+	static struct held locks[ALSO_MAX + 1]; /* for the threads, too */
 	struct run run = {.wait_ms = -1, .conflict_status = -1};
 	int letter, status = -1;
 
@@ -390,8 +507,8 @@ int command_run(struct context *context, int argc, char **argv)
 	char **command = find_command(argv + optind, shell);
 	if (command == NULL)
 		return EX_USAGE;
-	status = place_find(context, argv[optind], &place);
+	status = find_locks(context, &run, argv[optind], locks);
 	if (status == 0)
-		status = run_locked(&place, &run, command);
+		status = run_locked(locks, run.also_count + 1, &run, command);
 	return status;
 }
