@@ -28,7 +28,7 @@ done
 
 # Each example whose first line names a file.
 awk -v "root=$dir/root" '
-    /^```/ { inside = $0 == "```ini"; file = ""; next }
+    /^```/ { inside = $0 == "```systemd"; file = ""; next }
     inside && file == "" && /^# \// { file = root $2; print $2; next }
     inside && file != "" { print >file }' "$page" >"$dir/files"
 expect_equal "units in $page" "cleanup.service index.service report.service report.timer scheduler.service" \
