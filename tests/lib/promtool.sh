@@ -7,7 +7,7 @@ find_promtool() {
     promtool=$(command -v promtool) || promtool=$build/promtool
     [ ! -x "$promtool" ] || return 0
     (
-        cd "$dir"
+        cd "$dir" || exit
         apt-get -qq download prometheus || { apt-get -qq update && apt-get -qq download prometheus; }
         dpkg-deb --fsys-tarfile prometheus_*.deb | tar -xO ./usr/bin/promtool >promtool
         rm prometheus_*.deb

@@ -143,6 +143,20 @@ check_standby() {
     expect_skipped 0 A --once saturday job
 }
 
+# Somebody takes the claim away in the store, and the host may not have noticed when the command ends.
+check_stolen() {
+    start holder "$dlockctl" --mount "$dir/A" run --on-lost ignore --once sunday job sh -c 'echo held; while ! [ -e "$1" ]; do sleep 0.05; done' - "$dir/stolen.$store_name"
+    expect holder held
+    case $store in
+        etcd:*) etcd del --prefix /dlockfs/job/ >"$dir/del.out" ;;
+        *) zookeeper delete-claims /dlockfs/job ;;
+    esac
+    touch "$dir/stolen.$store_name"
+    expect_status 75 finish holder
+    expect_equal "violation: records of it" "" "$(records job | grep 'key=sunday' || true)"
+    expect_run B --once sunday job
+}
+
 # Ten periods, in each of which all hosts start the job at about the same time, in some while one of them dies: the clocks of the hosts
 # do not matter.
 check_periods() {
@@ -211,6 +225,7 @@ check_all() {
     start_hosts
     check_keys
     check_standby
+    check_stolen
     check_kept
     check_periods
     for host in A B C; do
