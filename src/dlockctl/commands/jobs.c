@@ -5,6 +5,7 @@
 #include "dlockctl/jobs.h"
 
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,13 +98,15 @@ static json_t *run_json(const struct run *run, bool is_there)
 {
 	if (!is_there)
 		return must(json_null());
-	return must(json_pack(
-		"{s:f, s:f, s:o, s:i, s:I, s:I, s:o, s:o}", "start", (double)run->start_ms / 1000,
-		"took", (double)run->took_ms / 1000, "every",
-		run->every_ms > 0 ? json_real((double)run->every_ms / 1000) : json_null(), "status",
-		run->status, "token", (json_int_t)run->token, "uid", (json_int_t)run->uid, "host",
-		text_json(run->host), "key",
+	json_t *every = run->every_ms > 0 ? json_real((double)run->every_ms / 1000) : json_null();
+	char *token = must_format("%" PRIu64, run->token);
+	json_t *object = must(json_pack(
+		"{s:f, s:f, s:o, s:i, s:s, s:I, s:o, s:o}", "start", (double)run->start_ms / 1000,
+		"took", (double)run->took_ms / 1000, "every", every, "status", run->status, "token",
+		token, "uid", (json_int_t)run->uid, "host", text_json(run->host), "key",
 		run->key[0] != '\0' ? text_json(run->key) : json_null()));
+	free(token);
+	return object;
 }
 
 static json_t *job_json(const struct job *job)

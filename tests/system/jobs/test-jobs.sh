@@ -37,6 +37,7 @@ secret 1 0 0 x 0" "$(jobs '"\(.name) \(.runs) \(.failed) \(.last.status) \(.last
 expect_equal "success" 'a "b"' "$(jobs 'select(.name == "back up") | .success.key')"
 expect_equal "host" "$(uname -n)" "$(jobs 'select(.name == "cron/report") | .last.host')"
 expect_equal "next" 3240 "$(jobs 'select(.name == "cron/report") | .next - .last.start | round')"
+expect_equal "token" string "$(jobs 'select(.name == "cron/report") | .last.token | type')"
 expect_equal "took" true "$(jobs 'select(.name == "back up") | .success.took >= 0.1')"
 expect_equal "pattern" "cron/report" "$(on A jobs cron --json | jq -r '.jobs[].name')"
 expect_equal "the other host" "back up,cron/report,secret" "$(on B jobs --json | jq -r '.jobs[].name' | paste -sd,)"
