@@ -40,6 +40,7 @@ struct held {
 	const char *number; /* behind the names of its variables in the environment */
 	int fd;
 	uint64_t token;
+	bool is_slot; /* others may hold it, too */
 	struct waiting waiting;
 };
 
@@ -266,6 +267,10 @@ static int lock_failed(const struct place *place, const struct run *run, int err
 		return fail(EX_OSERR,
 			    "%s: the store could not be reached in time; see: dlockctl doctor",
 			    place->name);
+	if (error == EINVAL && run->shared)
+		return fail(EX_DATAERR,
+			    "%s: with slots there are no shared locks; expected it without -s",
+			    place->name);
 	int status = status_of_errno(error);
 	return fail(status == EXIT_NO_MOUNT || status == EX_OSERR ? status : EX_DATAERR,
 		    "%s: cannot be locked: %s; see: dlockctl doctor", place->name, strerror(error));
@@ -331,16 +336,32 @@ static void set_variable(const char *name, const char *number, const char *value
 	free(variable);
 }
 
+static void set_number(const char *name, const char *number, uint64_t value)
+{
+	char *digits = must_format("%" PRIu64, value);
+
+	set_variable(name, number, digits);
+	free(digits);
+}
+
+/* The slot is told only where several may hold the lock. */
 static int set_environment(struct held *held)
 {
+	char *slot_name = must_format("DLOCK_SLOT%s", held->number);
+	uint64_t slot;
 	int error = descriptor_token(held->fd, &held->token);
+
+	unsetenv(slot_name); /* that of a lock around this one */
+	free(slot_name);
 	if (error != 0)
 		return descriptor_fail(held->place.name, error);
-	char *digits = must_format("%" PRIu64, held->token);
-	set_variable("DLOCK_TOKEN", held->number, digits);
+	set_number("DLOCK_TOKEN", held->number, held->token);
 	set_variable("DLOCK_NAME", held->number, held->place.name);
-	free(digits);
-	return 0;
+	error = descriptor_slot(held->fd, &slot);
+	held->is_slot = error == 0;
+	if (error == 0)
+		set_number("DLOCK_SLOT", held->number, slot);
+	return error == 0 || error == -ENODATA ? 0 : descriptor_fail(held->place.name, error);
 }
 
 /* Runs the command under the locks, which are held. Returns the status. */
@@ -358,6 +379,11 @@ static int run_command(struct held *locks, size_t count, struct run *run, char *
 	}
 	if (status != 0)
 		return status;
+	if (is_once && locks->is_slot)
+		return fail(EX_USAGE,
+			    "%s: several may hold it at a time; expected a lock without slots, for "
+			    "--once and --every",
+			    locks->name);
 	status =
 		is_once ? once_begin(&run->once, locks->name, locks->fd, run->conflict_status) : -1;
 	if (status >= 0)

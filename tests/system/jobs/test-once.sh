@@ -192,7 +192,7 @@ check_periods() {
     expect_run A --once later nearly
 }
 
-printf '[locks "kept"]\nkeep = 10s\nhandoff = 5\n' >"$dir/dlockfs.ini"
+printf '[locks "kept"]\nkeep = 10s\nhandoff = 5\n[locks "seats"]\nslots = 2\n' >"$dir/dlockfs.ini"
 
 # Daemons that are killed while a job runs, and after it, and go on.
 check_kills() {
@@ -217,6 +217,8 @@ check_kept() {
     expect_skipped 0 A --once one kept
     expect_run A --once two kept
     expect_skipped 0 B --once two kept
+    expect_status 64 run_on A --once one seats true 2>"$dir/err"
+    grep -q 'seats: several may hold it at a time' "$dir/err" || fail "$(<"$dir/err")"
     expect_equal "violation: tokens" "$(records kept | sed 's/.*token=\([0-9]*\) .*/\1/' | sort -un)" \
         "$(records kept | sed 's/.*token=\([0-9]*\) .*/\1/')"
 }
