@@ -17,6 +17,7 @@
 #include "ops/late.h"
 #include "ops/lockfile_ops.h"
 #include "ops/ops.h"
+#include "ops/running.h"
 #include "ops/serving.h"
 #include "ops/writes.h"
 #include "status/status.h"
@@ -154,6 +155,8 @@ void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argum
 		return;
 	if (status_owns(node))
 		status_ioctl(req, node, command, in, in_bytes);
+	else if (running_knows(command) && (flags & FUSE_IOCTL_DIR) == 0)
+		running_ioctl(req, handle, command, in, in_bytes, out_bytes);
 	else if (!is_known(command) || (flags & FUSE_IOCTL_DIR) != 0)
 		fuse_reply_err(req, ENOTTY);
 	else if (handle == NULL || out_bytes < sizeof(uint64_t))

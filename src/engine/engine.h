@@ -291,6 +291,17 @@ int engine_slot(const struct owner *owner);
 /* Whether anything is held through the open file, in whatever way. O(queue). */
 bool engine_file_holds(const struct owner *file);
 
+/* A claim by which something is held through the open file, in whatever way: of what is held, the
+ * first in the queue. The path is valid until the engine is called again. */
+struct engine_claim {
+	const char *path; /* of the queue */
+	char name[CLAIM_NAME_BYTES];
+	uint32_t version; /* so often its data was changed, as far as is known */
+};
+
+/* Returns false if nothing is held. O(queue). */
+bool engine_file_claim(const struct owner *file, struct engine_claim *ret);
+
 /* Whether somebody has asked for anything that is held through the open file, in whatever way.
  * O(queue). */
 bool engine_file_is_revoked(const struct owner *file);
