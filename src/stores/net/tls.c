@@ -2,7 +2,7 @@
  *
  * Owns OpenSSL's context and the words for its errors. Must not do I/O with servers. Loop thread.
  */
-#include "stores/etcd/grpc/tls.h"
+#include "stores/net/tls.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

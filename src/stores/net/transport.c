@@ -10,7 +10,7 @@
  * | TLS        | the handshake is done  | OPEN       |
  * | any        | transport_close()      | CLOSED     |
  */
-#include "stores/etcd/grpc/transport.h"
+#include "stores/net/transport.h"
 
 #include <errno.h>
 #include <netinet/in.h>

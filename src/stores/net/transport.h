@@ -3,15 +3,15 @@
  * Bytes to and from a server: a TCP socket, with TLS or without. Nothing blocks. SIGPIPE must be
  * ignored. Loop thread.
  */
-#ifndef DLOCKFS_STORES_ETCD_GRPC_TRANSPORT_H
-#define DLOCKFS_STORES_ETCD_GRPC_TRANSPORT_H
+#ifndef DLOCKFS_STORES_NET_TRANSPORT_H
+#define DLOCKFS_STORES_NET_TRANSPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 #include <sys/socket.h>
 
-#include "stores/etcd/grpc/tls.h"
+#include "stores/net/tls.h"
 
 enum transport_state { TRANSPORT_CLOSED, TRANSPORT_CONNECTING, TRANSPORT_TLS, TRANSPORT_OPEN };
 

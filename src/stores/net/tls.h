@@ -3,8 +3,8 @@
  * TLS as a client of HTTP/2 by OpenSSL. The files are read again when they have changed, so that
  * certificates can be renewed while the program runs. Loop thread.
  */
-#ifndef DLOCKFS_STORES_ETCD_GRPC_TLS_H
-#define DLOCKFS_STORES_ETCD_GRPC_TLS_H
+#ifndef DLOCKFS_STORES_NET_TLS_H
+#define DLOCKFS_STORES_NET_TLS_H
 
 #include <stdbool.h>
 #include <stddef.h>
