@@ -18,7 +18,8 @@ enum transport_state { TRANSPORT_CLOSED, TRANSPORT_CONNECTING, TRANSPORT_TLS, TR
 struct transport {
 	enum transport_state state;
 	int socket; /* -1: closed */
-	SSL *session;
+	const struct tls *tls;
+	SSL *session;	  /* NULL: without TLS */
 	bool wants_write; /* something is to be written that the socket did not take */
 	char why[256];	  /* after an error, for people */
 };
