@@ -64,7 +64,8 @@ build_dlockfs() {
         return
     fi
     install_packages meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev \
-        libjansson-dev libncurses-dev libseccomp-dev libxxhash-dev libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler libc-ares-dev libssl-dev
+        libjansson-dev libncurses-dev libseccomp-dev libxxhash-dev libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler libc-ares-dev libssl-dev \
+        libhiredis-dev
     say "Building in $build ..."
     { { [ -e "$build/build.ninja" ] || meson setup "$build" "$source_dir"; } && meson compile -C "$build"; } \
         >"$state/build.log" 2>&1 || die "the build failed: $(tail -n 1 "$state/build.log") (all of it: $state/build.log)"

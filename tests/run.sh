@@ -98,7 +98,7 @@ model_tests="sim sim-etcd sim-drift-zookeeper sim-drift-etcd record-random recor
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
     libjansson-dev libncurses-dev libsystemd-dev libxxhash-dev libseccomp-dev libcmocka-dev libssl-dev libsasl2-dev
-    libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler libc-ares-dev openssl etcd-server etcd-client
+    libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler libc-ares-dev libhiredis-dev openssl etcd-server etcd-client
     redis-server redis-tools
     zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount iproute2 jq tmux
     ctdb e2fsprogs stress-ng mandoc systemd zsh fish

@@ -73,10 +73,12 @@ static int open_store(struct shard *shard, const struct config *config, size_t i
 {
 	const struct config_store *store = &config->stores[index];
 	const struct store_kind *kind = stores_find(store->url.scheme);
+	const struct store_contention contention = config_contention(config, index);
 	const struct store_options options = {
 		.url = &store->url,
 		.access = &store->access,
 		.session_timeout_ms = config_session_timeout_ms(config, index),
+		.contention = &contention,
 		.new_root = config_has_new_root(config, index) && former == NULL,
 		.statistics = &shard->statistics,
 		.session = former != NULL ? former->session : NULL,

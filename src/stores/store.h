@@ -31,6 +31,7 @@
 
 #include "claim/name.h"
 #include "config/access.h"
+#include "config/contention.h"
 #include "config/url.h"
 #include "journal/journal.h"
 #include "journal/text.h"
@@ -483,6 +484,7 @@ struct store_options {
 	const struct store_url *url;
 	const struct store_access *access; /* the identity of this host, and what others may do */
 	int64_t session_timeout_ms;	   /* asked for; the service may grant another */
+	const struct store_contention *contention; /* in a store whose queues are of one host */
 	bool new_root; /* when it connects first, nobody holds anything below the root */
 	struct store_statistics *statistics; /* where to count how long operations took and how they
 						ended, until close() returns; NULL: nowhere */
