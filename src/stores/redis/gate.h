@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The gate of a lock: the claim that stands in the queue for all others than this host (key.h). Its
+ * data is that of a claim (claim/data.h), as far as the key's value tells: a value of dlockfs has
+ * the name of its host, of any other the text is shown. Loop thread.
+ */
+#ifndef DLOCKFS_STORES_REDIS_GATE_H
+#define DLOCKFS_STORES_REDIS_GATE_H
+
+#include <stdbool.h>
+
+#include "stores/redis/lock.h"
+
+/* What the values of this host's keys begin with: "dlockfs:HOST:", and 32 digits behind it. */
+#define REDIS_VALUE_MARK "dlockfs:"
+
+/* Puts a gate at the end of the queue; the value of the key is that, NULL: not known. Out of memory
+ * the session is lost. */
+void redis_gate_raise(struct redis_lock *lock, const char *holder);
+
+/* Shows who has the key now. */
+void redis_gate_show(struct redis_lock *lock, const char *holder);
+
+/* Takes the gate away. */
+void redis_gate_lower(struct redis_lock *lock);
+
+/* Puts a gate back where it stood, under that name. Returns 0, -EINVAL or -ENOMEM. */
+int redis_gate_restore(struct redis_lock *lock, const char *name);
+
+/* Whether the claim of that name is the gate. */
+bool redis_gate_is(const struct redis_lock *lock, const char *name);
+
+#endif
