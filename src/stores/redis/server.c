@@ -98,6 +98,38 @@ void server_note(struct server *server, const struct part *part, const struct re
 		wire_leave(server->wire, word->trouble);
 }
 
+void server_warn(const struct server *server, const char *name,
+		 void (*say)(void *context, const char *text), void *context)
+{
+	const struct info *info = &server->info;
+	char text[320];
+
+	if (!info->is_known)
+		return;
+	if (!info->has_aof) {
+		snprintf(text, sizeof(text),
+			 "%s keeps no log (AOF): when it is restarted it has forgotten who holds "
+			 "locks, "
+			 "and others may get them; set appendonly yes",
+			 name);
+		say(context, text);
+	}
+	if (info->may_evict) {
+		snprintf(text, sizeof(text),
+			 "%s removes keys when it is full, of locks that are held, too; set "
+			 "maxmemory-policy noeviction",
+			 name);
+		say(context, text);
+	}
+	if (info->replicas > 0) {
+		snprintf(text, sizeof(text),
+			 "%s has replicas, which may not know of a lock yet when one of them is "
+			 "promoted: others may get it then",
+			 name);
+		say(context, text);
+	}
+}
+
 bool server_is_busy(const struct server *server)
 {
 	return server->serves && wire_is_busy(server->wire);

@@ -59,6 +59,10 @@ void server_note(struct server *server, const struct part *part, const struct re
  * for that, the key ends by itself. */
 void server_owe(struct server *server, const char *key, const char *value, int64_t ttl_ms);
 
+/* As redis_warn(), of one server of that name. */
+void server_warn(const struct server *server, const char *name,
+		 void (*say)(void *context, const char *text), void *context);
+
 /* Whether the server was told something that it has not answered. */
 bool server_is_busy(const struct server *server);
 

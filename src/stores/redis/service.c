@@ -533,6 +533,23 @@ void redis_describe(const struct redis_service *service, char *text, size_t text
 	}
 }
 
+void redis_warn(const struct redis_service *service, void (*say)(void *context, const char *text),
+		void *context)
+{
+	char text[256];
+
+	for (size_t i = 0; i < service->count; i++)
+		server_warn(&service->servers[i], service->options[i].server, say, context);
+	if (service->count % 2 != 0)
+		return;
+	snprintf(
+		text, sizeof(text),
+		"%zu servers: locks are lost as soon as %zu of them fail, as with one server less; "
+		"name an odd number, three at least",
+		service->count, service->count / 2);
+	say(context, text);
+}
+
 const char *redis_trouble(const struct redis_service *service)
 {
 	const char *trouble = NULL;

@@ -106,6 +106,10 @@ void redis_finish(struct redis_service *service, int64_t limit_ms);
  * password. */
 void redis_describe(const struct redis_service *service, char *text, size_t text_bytes);
 
+/* Calls say() for each of the servers' settings that endangers keys, with a line for people. */
+void redis_warn(const struct redis_service *service, void (*say)(void *context, const char *text),
+		void *context);
+
 /* Why no key can be taken, though servers may be reached: a constant; NULL: nothing is known to be
  * wrong. */
 const char *redis_trouble(const struct redis_service *service);

@@ -64,7 +64,8 @@ void info_read(struct info *ret, const char *text)
 	ret->is_cluster = is_set(text, "cluster_enabled");
 	ret->is_known = find(text, "aof_enabled", value, sizeof(value));
 	ret->has_aof = is_set(text, "aof_enabled");
-	ret->may_evict = find(text, "maxmemory_policy", value, sizeof(value)) &&
+	ret->may_evict = find(text, "maxmemory", value, sizeof(value)) && strcmp(value, "0") != 0 &&
+			 find(text, "maxmemory_policy", value, sizeof(value)) &&
 			 strcmp(value, "noeviction") != 0;
 	if (find(text, "connected_slaves", value, sizeof(value)))
 		ret->replicas = strtol(value, NULL, 10);

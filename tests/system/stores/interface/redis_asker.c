@@ -10,7 +10,7 @@
  *     NAME read KEY
  *     NAME forget NAME-OF-A-REQUEST
  *     NAME listen|unlisten KEY
- *     NAME describe|trouble|nudge|finish
+ *     NAME describe|trouble|warn|nudge|finish
  *
  * Writes a line for each answer, "NAME ok ..." or "NAME EEXIST ...", and for each event.
  */
@@ -72,6 +72,11 @@ static void on_hint(void *context, const char *key)
 	printf("hint %s\n", key);
 }
 
+static void on_warning(void *context, const char *text)
+{
+	printf("%s %s\n", (const char *)context, text);
+}
+
 static struct asked *find(const char *name)
 {
 	for (size_t i = 0; i < asked_count; i++) {
@@ -124,6 +129,8 @@ static void run(char *line)
 		redis_finish(service, 10000), printf("%s finished\n", words[0]);
 	else if (strcmp(words[1], "describe") == 0)
 		redis_describe(service, text, sizeof(text)), printf("%s %s\n", words[0], text);
+	else if (strcmp(words[1], "warn") == 0)
+		redis_warn(service, on_warning, words[0]), printf("%s warned\n", words[0]);
 	else if (strcmp(words[1], "trouble") == 0)
 		printf("%s %s\n", words[0],
 		       redis_trouble(service) != NULL ? redis_trouble(service) : "none");
