@@ -84,8 +84,10 @@ static int open_store(struct shard *shard, const struct config *config, size_t i
 		.session = former != NULL ? former->session : NULL,
 	};
 
-	engine_set_abilities(shard->engine, kind->abilities);
 	shard->abilities = kind->abilities;
+	if (kind->lacks != NULL)
+		shard->abilities &= ~kind->lacks(&store->url);
+	engine_set_abilities(shard->engine, shard->abilities);
 	if (kind->is_remote && former != NULL && former->rehearsal)
 		return 0;
 	return kind->open(&options, &engine_store_events, shard->engine, &shard->store);

@@ -508,6 +508,8 @@ struct store_options {
 struct store_kind {
 	const char *scheme; /* of its URL */
 	unsigned abilities; /* STORE_HAS_... */
+	/* Which of them a store at that address has not; NULL: none. */
+	unsigned (*lacks)(const struct store_url *url);
 	/* The claims are in a service, which has servers, a root and a session timeout; */
 	bool is_remote;
 	/* and what this host creates there says by itself who may change it (enum store_acl). */

@@ -475,9 +475,17 @@ static void *restore_session(struct state_reader *in)
 	return NULL;
 }
 
+/* Servers that do not know each other have no counter in common. */
+static unsigned lacks(const struct store_url *url)
+{
+	return strchr(url->servers, ',') != NULL ? STORE_HAS_STAMPS : 0;
+}
+
 const struct store_kind store_redis_kind = {
 	.scheme = STORE_SCHEME_REDIS,
-	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_CLIENTS,
+	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
+		     STORE_HAS_CLIENTS,
+	.lacks = lacks,
 	.is_remote = true,
 	.open = open_store,
 	.restore_session = restore_session,

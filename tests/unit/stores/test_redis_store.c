@@ -209,7 +209,9 @@ int redis_ask(struct redis_service *service, struct redis_request *request, enum
 	operation->at_ms = now_ms + 1 + (int64_t)draw(is_calm ? 2 : draw(50) == 0 ? 400 : 4);
 	if (operation->at_ms < service->last_ms)
 		operation->at_ms = service->last_ms;
-	service->last_ms = operation->answer_ms = operation->at_ms + 1 + (int64_t)draw(3);
+	operation->answer_ms = operation->at_ms + 1 +
+			       (int64_t)draw(is_calm ? 3 : draw(50) == 0 ? 400 : 4);
+	service->last_ms = operation->at_ms;
 	DL_APPEND(service->operations, operation);
 	return 0;
 }
@@ -298,6 +300,7 @@ void redis_dispatch(struct redis_service *service)
 	for (;;) {
 		struct redis_operation *operation = service->operations;
 
+		/* In the order of asking. */
 		if (operation == NULL || !operation->is_done || operation->answer_ms > now_ms)
 			return;
 		DL_DELETE(service->operations, operation);
@@ -566,6 +569,8 @@ static void grant(struct host *host, size_t lock)
 		return;
 	claim->is_held = true;
 	claim->until_ms = now_ms + (int64_t)draw(HOLD_MS);
+	if (!is_calm && draw(10) == 0)
+		claim->until_ms += 2 * TTL_MS; /* so that the key is to be renewed */
 	grants++;
 }
 
@@ -716,7 +721,7 @@ static void check_key(size_t lock)
 
 static void check(void)
 {
-	for (size_t i = 0; i < LOCKS && now_ms > FAULTS_MS + 2 * TTL_MS; i++)
+	for (size_t i = 0; i < LOCKS; i++)
 		check_key(i);
 	for (size_t i = 0; i < HOSTS; i++) {
 		for (size_t j = 0; j < LOCKS; j++) {
