@@ -603,6 +603,7 @@ zookeeper() {
 wait_claims() {
     case $store in
         etcd:*) etcd_wait_claims "$@" ;;
+        redis:*) redis_wait_claims "$@" ;;
         *) zookeeper wait-claims "/dlockfs/$1" "$2" "$deadline" ;;
     esac
 }

@@ -147,3 +147,13 @@ restart_redis() {
 redis_calls() {
     redis -n "${2:-redis}" INFO commandstats | sed -nE "s/^cmdstat_$1:calls=([0-9]+).*/\1/p" | grep . || echo 0
 }
+
+# redis_wait_claims LOCK 0: until nobody has the lock. Redis knows no queue.
+redis_wait_claims() {
+    [ "$2" -eq 0 ] || fail "the servers do not know who waits for $1"
+    wait_until "$deadline" redis_is_free "$1"
+}
+
+redis_is_free() {
+    [ "$(redis EXISTS "dlockfs/$1")" = 0 ]
+}
