@@ -212,7 +212,3 @@ class Reach:
             self.number(
                 f"Redis: SETs saved by {name} on three hosts", ("savings", 12, key, "saved"), at_least=0.7, form="{:.0%}"
             )
-        self.relation(
-            "Redis: tries given up, handoff on three hosts / plain clients",
-            ("savings", 12, "handoff-redis3", "refused"), ("savings", 12, "redis", "refused"), 1,
-        )

@@ -73,8 +73,8 @@ missing() {
 mounts() {
     local name=$1 number
     shift
-    if ! "$dlockfs" "$@" --version >/dev/null 2>&1; then
-        reason=$("$dlockfs" "$@" --version 2>&1 | tail -n 1)
+    if ! reason=$("$dlockfs" --check --store "$store" "$@" "$dir" 2>&1); then
+        reason=${reason##*$'\n'}
         return 1
     fi
     for number in 1 2 3; do
@@ -202,7 +202,7 @@ add_etcd() {
 # Redis as it comes, but without snapshots.
 add_redis() {
     local words="alone many contended savings" words_raw="alone many" server_word=redis redis_durable=no store
-    wanted raw-redis redis || return 0
+    wanted raw-redis redis {strict,handoff,keep}-redis{,3} || return 0
     if ! needs redis-server redis-cli; then
         missing raw-redis "Redis, raw C client" "$words_raw redis" "$reason"
         missing redis "Redis SET NX PX" "$words redis" "$reason"
@@ -220,6 +220,9 @@ add_redis() {
     else
         missing redis "Redis SET NX PX" "$words $server_word" "python3-redis is not installed"
     fi
+    on_mounts strict-redis "dlockfs strict on Redis" "alone many contended" "contended savings"
+    on_mounts handoff-redis "dlockfs handoff=$handoff on Redis" "contended" "contended savings" -o "handoff=$handoff"
+    on_mounts keep-redis "dlockfs keep=$keep on Redis" "alone" "savings" -o "keep=$keep"
 }
 
 add_gluster() {
