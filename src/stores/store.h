@@ -424,6 +424,11 @@ struct store_ops {
 	 * store that has no service. O(1). */
 	void (*space)(const struct store *store, struct store_space *ret);
 
+	/* What of the service's own settings endangers locks: calls say() with a line for people
+	 * for each, that says what would be right. NULL in a store that knows nothing of them. */
+	void (*warn)(const struct store *store, void (*say)(void *context, const char *text),
+		     void *context);
+
 	/* The session, if another process can go on with it in place of this one, which must then
 	 * end without close(): a number that no other session has, and that read() tells of what
 	 * ends with it; 0: there is none.
