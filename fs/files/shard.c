@@ -81,6 +81,7 @@ static int open_store(struct shard *shard, const struct config *config, size_t i
 		.contention = &contention,
 		.new_root = config_has_new_root(config, index) && former == NULL,
 		.statistics = &shard->statistics,
+		.rehearsal = former != NULL && former->rehearsal,
 		.session = former != NULL ? former->session : NULL,
 	};
 
@@ -88,7 +89,7 @@ static int open_store(struct shard *shard, const struct config *config, size_t i
 	if (kind->lacks != NULL)
 		shard->abilities &= ~kind->lacks(&store->url);
 	engine_set_abilities(shard->engine, shard->abilities);
-	if (kind->is_remote && former != NULL && former->rehearsal)
+	if (kind->is_remote && !kind->keeps_claims && options.rehearsal)
 		return 0;
 	return kind->open(&options, &engine_store_events, shard->engine, &shard->store);
 }

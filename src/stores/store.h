@@ -488,6 +488,8 @@ struct store_options {
 	bool new_root; /* when it connects first, nobody holds anything below the root */
 	struct store_statistics *statistics; /* where to count how long operations took and how they
 						ended, until close() returns; NULL: nowhere */
+	bool rehearsal; /* no server is to be reached, nor anything dispatched: it is only to be
+			   seen whether restore_claims() can be done */
 	const void *session; /* what restore_session() has read: the session to go on with, which is
 				reported as lost if it is over by now, and what was known of the
 				service; NULL: nothing, and a new one */
@@ -512,6 +514,8 @@ struct store_kind {
 	unsigned (*lacks)(const struct store_url *url);
 	/* The claims are in a service, which has servers, a root and a session timeout; */
 	bool is_remote;
+	/* though what claims there are, only this process knows: restore_claims(); */
+	bool keeps_claims;
 	/* and what this host creates there says by itself who may change it (enum store_acl). */
 	bool has_acl;
 

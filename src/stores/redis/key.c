@@ -9,6 +9,9 @@
 /* A server that refuses what is asked is asked again after so long. */
 enum { REFUSED_MS = 1000 };
 
+/* Who has only looked, and seen a gate, may read it so long. */
+enum { LINGER_MS = 500 };
+
 /* A key that was taken is of use if its answer came before that part of its time was over. */
 enum { LATE_IN_TTL = 2 };
 
@@ -72,7 +75,7 @@ static void become_idle(struct key *key)
 {
 	lower_gate(key);
 	key->step = KEY_IDLE;
-	key->lost = key->pausing = false;
+	key->lost = key->lingers = key->pausing = false;
 	key->due_ms = INT64_MAX;
 }
 
@@ -86,7 +89,7 @@ static void attempt(struct key *key, int64_t now_ms)
 	}
 	key->taking = is_wanted(key);
 	key->under_way = true;
-	key->lost = key->pausing = false;
+	key->lost = key->lingers = key->pausing = false;
 	key->sent_ms = now_ms;
 	key->due_ms = INT64_MAX;
 	if (key->taking)
@@ -109,10 +112,16 @@ static void retry_in(struct key *key, int64_t now_ms, int64_t ms)
 
 static void become_elsewhere(struct key *key, const char *holder, int64_t now_ms)
 {
+	bool looked = key->looks > 0;
+
 	raise_gate(key, holder);
 	key->step = KEY_ELSEWHERE;
 	go_on(key, 0);
-	retry_in(key, now_ms, delay_ms(key));
+	key->lingers = looked && !is_wanted(key);
+	if (key->lingers)
+		key->due_ms = now_ms + LINGER_MS;
+	else
+		retry_in(key, now_ms, delay_ms(key));
 }
 
 static bool is_full(const struct key *key)
@@ -171,7 +180,7 @@ static void lose(struct key *key, int64_t now_ms)
 bool key_must_wait(const struct key *key, bool places)
 {
 	if (key->step == KEY_ELSEWHERE)
-		return places && key->waiting == 0;
+		return key->waiting == 0 && (places || !key->lost);
 	return key->step != KEY_OURS;
 }
 
@@ -208,7 +217,8 @@ void key_left(struct key *key, bool in_turn, int64_t now_ms)
 		key->waiting--;
 	if (key->step == KEY_OURS && key->turn == 0)
 		end_turn(key, now_ms);
-	else if (key->step == KEY_ELSEWHERE && key->waiting == 0 && !key->under_way && !key->lost)
+	else if (key->step == KEY_ELSEWHERE && key->waiting == 0 && !key->under_way && !key->lost &&
+		 !key->lingers)
 		become_idle(key);
 }
 
@@ -357,7 +367,8 @@ bool key_is_sound(const struct key *key)
 	       (key->gate || key->waiting == 0) &&
 	       (key->step == KEY_ASKED) == (key->places + key->looks > 0) &&
 	       (key->step != KEY_ELSEWHERE || key->gate) &&
-	       (key->step != KEY_ELSEWHERE || key->waiting > 0 || key->lost || key->under_way) &&
+	       (key->step != KEY_ELSEWHERE || key->waiting > 0 || key->lost || key->lingers ||
+		key->under_way) &&
 	       (key->step != KEY_IDLE || (!key->gate && key->due_ms == INT64_MAX)) &&
 	       (!asks || !key->under_way || key->due_ms == INT64_MAX);
 }

@@ -39,7 +39,9 @@ static int ask(struct redis_lock *lock, struct redis_request *request, enum redi
 	char *key = redis_lock_key(lock);
 	int error = -ENOMEM;
 
-	if (key != NULL)
+	if (store->service == NULL)
+		error = -ENOTCONN;
+	else if (key != NULL)
 		error = redis_ask(store->service, request, verb, key,
 				  verb != REDIS_READ ? lock->value : NULL, store->rules.ttl_ms);
 	free(key);
@@ -107,6 +109,7 @@ static void on_done(struct redis_request *request, const struct redis_answer *an
 	struct redis_lock *lock = (void *)((char *)request - offsetof(struct redis_lock, request));
 
 	note_refusal(lock, answer->error);
+	lock->is_endless = answer->ttl_ms == REDIS_TTL_NEVER;
 	key_answered(&lock->key, answer->error, answer->holder, clock_now_ms());
 	redis_lock_settle(lock);
 }
@@ -367,7 +370,8 @@ static void free_lock(struct redis_lock *lock)
 /* Messages are wanted while this host waits for others. */
 static void attend(struct redis_lock *lock)
 {
-	bool waits = lock->key.step == KEY_ELSEWHERE && lock->key.waiting > 0;
+	bool waits = lock->key.step == KEY_ELSEWHERE && lock->key.waiting > 0 &&
+		     lock->store->service != NULL;
 	char *key = waits != lock->is_listening ? redis_lock_key(lock) : NULL;
 
 	if (key == NULL)

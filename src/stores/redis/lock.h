@@ -48,6 +48,7 @@ struct redis_lock {
 	bool is_counted; /* in the lease, as a key of this host */
 	bool is_lost;	 /* which is still to be told */
 	bool is_listening;
+	bool is_endless; /* whoever has the key has it without an end */
 	struct timer timer;
 	struct state_item item;
 	uint64_t serial; /* in the journal */

@@ -22,7 +22,7 @@ int redis_outside_look(struct store *base, struct store_look *look, const char *
 	struct redis_lock *lock = asks ? redis_lock_open(store, path) : NULL;
 	const struct redis_call call = {.kind = CALL_LOOK, .tag = look};
 
-	if (lock == NULL || !key_must_wait(&lock->key, false))
+	if (lock == NULL || lock->key.gate || !key_must_wait(&lock->key, false))
 		return home_of(base)->ops->look(home_of(base), look, path);
 	redis_lock_wait(lock, &call, NULL);
 	return 0;

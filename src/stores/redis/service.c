@@ -123,7 +123,9 @@ static void undo_take(struct redis_operation *operation)
 	for (size_t i = 0; i < operation->service->count; i++) {
 		enum tally_state state = operation->tally[i].state;
 
-		if (state == TALLY_YES || state == TALLY_OPEN || state == TALLY_LOST)
+		/* -EIO: what the server has done is not understood. */
+		if (state == TALLY_YES || state == TALLY_OPEN || state == TALLY_LOST ||
+		    (state == TALLY_NO && operation->tally[i].error == -EIO))
 			undo(operation, i);
 	}
 }

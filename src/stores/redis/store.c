@@ -401,9 +401,11 @@ static int open_loop(struct store_redis *store)
 	if (alarm_init(&store->loop.alarm) < 0 || store->loop.poll < 0 || store->loop.wake < 0)
 		return -errno;
 	const int descriptors[] = {store->loop.wake, store->loop.alarm.descriptor,
-				   home->ops->descriptor(home), redis_descriptor(store->service)};
+				   home->ops->descriptor(home),
+				   store->service != NULL ? redis_descriptor(store->service) : -1};
 	for (size_t i = 0; i < sizeof(descriptors) / sizeof(descriptors[0]); i++) {
-		if (epoll_ctl(store->loop.poll, EPOLL_CTL_ADD, descriptors[i], &event) < 0)
+		if (descriptors[i] >= 0 &&
+		    epoll_ctl(store->loop.poll, EPOLL_CTL_ADD, descriptors[i], &event) < 0)
 			return -errno;
 	}
 	return 0;
@@ -436,7 +438,7 @@ static int open_all(struct store_redis *store, const struct store_options *optio
 	if (store->prefix == NULL || store_access_copy(&store->access, options->access) < 0)
 		return -ENOMEM;
 	error = open_queues(store);
-	if (error == 0)
+	if (error == 0 && !options->rehearsal)
 		error = redis_create(&servers, &service_events, store, &store->service);
 	if (error == 0)
 		error = open_loop(store);
@@ -487,6 +489,7 @@ const struct store_kind store_redis_kind = {
 		     STORE_HAS_CLIENTS,
 	.lacks = lacks,
 	.is_remote = true,
+	.keeps_claims = true,
 	.open = open_store,
 	.restore_session = restore_session,
 };
