@@ -15,7 +15,7 @@ unset "${!REDIS@}"
 redis_options=()  # additional options of the servers, as in redis.conf behind two minus signs: --requirepass secret
 redis_login=()    # how redis-cli shows who it is: --user NAME --pass PASSWORD --no-auth-warning
 redis_durable=yes # always: each write is on the disk before its answer; no: what a server keeps ends with its process
-redis_scheme=redis
+redis_scheme=redis # rediss: by TLS; with --tls-cert-file and the like in redis_options, and --tls --cacert FILE in redis_login
 
 # redis [-n NAME] COMMAND ARGUMENT...: redis-cli, with the server that was started alone, or that of the name.
 redis() {
@@ -40,7 +40,9 @@ redis_settled() {
 
 # redis_launch NAME [OPTION...]: starts a server, the second time with the same data, port and options; without waiting for it.
 redis_launch() {
-    local name=$1 durable=(--appendonly yes --appendfsync no) options
+    local name=$1 durable=(--appendonly yes --appendfsync no) ports options
+    ports=(--port "$(<"$dir/$name/port")")
+    [ "$redis_scheme" = redis ] || ports=(--port 0 --tls-port "$(<"$dir/$name/port")")
     shift
     mkdir -p "$dir/$name/data"
     [ $# -eq 0 ] && [ -e "$dir/$name/options" ] || printf '%s\0' "${redis_options[@]}" "$@" >"$dir/$name/options"
@@ -50,8 +52,8 @@ redis_launch() {
         always) durable=(--appendonly yes --appendfsync always) ;;
         no) durable=(--appendonly no) ;;
     esac
-    setsid "${servers_under[@]}" redis-server --port "$(<"$dir/$name/port")" --bind 127.0.0.1 --dir "$dir/$name/data" --daemonize no \
-        --save '' "${durable[@]}" "${options[@]}" >>"$dir/$name.log" 2>&1 </dev/null &
+    setsid "${servers_under[@]}" redis-server "${ports[@]}" --bind 127.0.0.1 --dir "$dir/$name/data" \
+        --daemonize no --save '' "${durable[@]}" "${options[@]}" >>"$dir/$name.log" 2>&1 </dev/null &
     process_record "$dir" "$name" $!
 }
 

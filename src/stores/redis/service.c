@@ -63,6 +63,7 @@ struct redis_service {
 	struct server servers[REDIS_SERVERS_MAX];
 	struct wire_options options[REDIS_SERVERS_MAX];
 	bool is_connected; /* as events told */
+	bool is_dispatching;
 	struct redis_operation *operations;
 	struct redis_operation *settled, **settled_end;
 	struct listen *listen; /* NULL: nobody has listened yet */
@@ -138,7 +139,8 @@ static void settle(struct redis_operation *operation)
 	operation->is_settled = true;
 	*service->settled_end = operation;
 	service->settled_end = &operation->settled_next;
-	timers_set(&service->timers, &service->soon, clock_now_ms());
+	if (!service->is_dispatching)
+		timers_set(&service->timers, &service->soon, clock_now_ms());
 }
 
 /* A vote has come, or all that come at once have. */
@@ -438,6 +440,7 @@ void redis_dispatch(struct redis_service *service)
 	int count = epoll_wait(service->epoll, events, sizeof(events) / sizeof(events[0]), 0);
 	bool is_time = false;
 
+	service->is_dispatching = true;
 	for (int i = 0; i < count; i++) {
 		if (events[i].data.ptr == NULL)
 			is_time = alarm_rang(&service->alarm);
@@ -448,6 +451,7 @@ void redis_dispatch(struct redis_service *service)
 	if (is_time)
 		timers_run(&service->timers, clock_now_ms());
 	deliver(service);
+	service->is_dispatching = false;
 	redis_flush(service);
 }
 

@@ -403,6 +403,9 @@ static void read_all(struct wire *wire)
 				deliver(wire, reply);
 		} while (!error && reply != NULL && wire->broken[0] == '\0');
 	}
+	/* What is left may be in OpenSSL's buffer, of which the socket tells nothing. */
+	if (more)
+		timers_set(wire->timers, &wire->wake, clock_now_ms());
 }
 
 /* That something has come is noted already. */
@@ -460,6 +463,7 @@ static void on_wake(struct timer *timer)
 			break;
 		case GREETING:
 		case READY:
+			read_all(wire);
 			check_silence(wire, now_ms, is_late);
 			break;
 		}
@@ -476,8 +480,13 @@ static void on_wake(struct timer *timer)
 void wire_dispatch(struct wire *wire)
 {
 	struct epoll_event events[8];
-	int count = epoll_wait(wire->epoll, events, sizeof(events) / sizeof(events[0]), 0);
+	int count = 0;
 
+	/* There is nothing else to be heard of then than the socket. */
+	if (wire->state >= GREETING)
+		read_all(wire);
+	else
+		count = epoll_wait(wire->epoll, events, sizeof(events) / sizeof(events[0]), 0);
 	for (int i = 0; i < count; i++) {
 		uint64_t data = events[i].data.u64;
 
@@ -490,8 +499,6 @@ void wire_dispatch(struct wire *wire)
 				break_wire(wire, wire->transport.why);
 			else if (state > 0)
 				greet(wire);
-		} else if (data == EVENT_SOCKET && wire->state >= GREETING) {
-			read_all(wire);
 		}
 	}
 	wire_flush(wire);

@@ -47,7 +47,7 @@ static void on_done(struct redis_request *request, const struct redis_answer *an
 
 	printf("%s %s", one->name, name_of(answer->error));
 	if (answer->holder != NULL)
-		printf(" %s", answer->holder);
+		printf(" %.64s", answer->holder);
 	if (one->verb == REDIS_READ && answer->error == 0)
 		printf(" %s", answer->ttl_ms == REDIS_TTL_NEVER ? "never"
 			      : answer->ttl_ms > 0		? "ends"
