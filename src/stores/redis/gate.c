@@ -112,16 +112,24 @@ void redis_gate_lower(struct redis_lock *lock)
 	lock->gate.text = NULL;
 }
 
-int redis_gate_restore(struct redis_lock *lock, const char *text)
+bool redis_gate_read(struct redis_lock *lock, const char *text)
 {
 	struct claim_name name;
-	int error;
+	bool valid = claim_name_parse(text, &name) && name.id.session != 0 && name.order > 0;
 
-	if (!claim_name_parse(text, &name) || name.id.session == 0 || name.order <= 0)
-		return -EINVAL;
-	lock->recipe = name.recipe;
-	error = put(lock, &name);
-	if (error == 0)
+	if (valid) {
+		strcpy(lock->gate.name, text);
+		lock->recipe = name.recipe;
+	}
+	return valid;
+}
+
+int redis_gate_restore(struct redis_lock *lock)
+{
+	struct claim_name name;
+	int error = claim_name_parse(lock->gate.name, &name) ? put(lock, &name) : 0;
+
+	if (error == 0 && lock->gate.name[0] != '\0')
 		set_text(lock, NULL);
 	return error;
 }

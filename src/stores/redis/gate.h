@@ -24,8 +24,10 @@ void redis_gate_show(struct redis_lock *lock, const char *holder);
 /* Takes the gate away. */
 void redis_gate_lower(struct redis_lock *lock);
 
-/* Puts a gate back where it stood, under that name. Returns 0, -EINVAL or -ENOMEM. */
-int redis_gate_restore(struct redis_lock *lock, const char *name);
+/* Of another process: notes the name of the gate, and is false if it is none; and, once the claims
+ * are there, puts the gate back where it stood, if there was one: 0 or -ENOMEM. */
+bool redis_gate_read(struct redis_lock *lock, const char *name);
+int redis_gate_restore(struct redis_lock *lock);
 
 /* Whether the claim of that name is the gate. */
 bool redis_gate_is(const struct redis_lock *lock, const char *name);

@@ -60,6 +60,7 @@ struct key {
 	bool gate;
 	bool taking;	      /* what is under way is a TAKE */
 	bool lost;	      /* ELSEWHERE: the key was lost, and the gate stays until due_ms */
+	bool lingers;	      /* ELSEWHERE: likewise, for who has seen it in the queue */
 	bool pausing;	      /* ELSEWHERE: others are to have it until due_ms */
 	size_t places, looks; /* calls that wait: to be placed, or to see the queue */
 	size_t turn, waiting; /* claims of the turn, and those that wait behind the gate */

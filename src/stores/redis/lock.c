@@ -403,16 +403,19 @@ void redis_lock_settle(struct redis_lock *lock)
 		free_lock(lock);
 }
 
-void redis_locks_restored(struct store_redis *store)
+int redis_locks_restored(struct store_redis *store)
 {
 	struct redis_lock *lock, *next;
 
 	HASH_ITER (hh, store->locks, lock, next) {
+		if (redis_gate_restore(lock) < 0)
+			return -ENOMEM;
 		const struct counting counting = count_all(lock);
 
 		key_recount(&lock->key, counting.turn, counting.waiting, clock_now_ms());
 		redis_lock_settle(lock);
 	}
+	return 0;
 }
 
 void redis_locks_abandon(struct store_redis *store)

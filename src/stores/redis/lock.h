@@ -79,8 +79,8 @@ bool redis_lock_is_in_turn(const struct redis_lock *lock, const struct claim_nam
 /* Counts the claims anew: some could not be placed. */
 void redis_locks_recount(struct store_redis *store);
 
-/* The keys, gates and claims of another process are there. */
-void redis_locks_restored(struct store_redis *store);
+/* The keys and claims of another process are there. Returns 0 or -ENOMEM. */
+int redis_locks_restored(struct store_redis *store);
 
 /* The session is given up: its claims have gone. */
 void redis_locks_abandon(struct store_redis *store);

@@ -136,12 +136,8 @@ static int restore_key(struct store_redis *store, struct state_reader *in)
 	if (lock == NULL)
 		return state_starve(in);
 	strcpy(lock->value, saved.value);
-	if (*saved.gate != '\0') {
-		int error = redis_gate_restore(lock, saved.gate);
-		if (error != 0)
-			return error == -ENOMEM ? state_starve(in)
-						: state_refuse(in, "gate", "the name of a claim");
-	}
+	if (*saved.gate != '\0' && !redis_gate_read(lock, saved.gate))
+		return state_refuse(in, "gate", "the name of a claim");
 	key_restore(&lock->key, saved.step == KEY_OURS, *saved.gate != '\0', saved.heard_ms,
 		    (size_t)saved.had);
 	return 0;
@@ -166,7 +162,7 @@ int redis_save_restore(struct store *base, struct state_reader *in)
 	}
 	if (error == 0)
 		error = home->ops->restore_claims(home, in);
-	if (error == 0)
-		redis_locks_restored(store);
+	if (error == 0 && redis_locks_restored(store) < 0)
+		error = state_starve(in);
 	return error;
 }

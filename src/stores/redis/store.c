@@ -291,6 +291,12 @@ static const char *trouble(struct store *base)
 	return redis_trouble(store_redis_from(base)->service);
 }
 
+static void warn(const struct store *base, void (*say)(void *context, const char *text),
+		 void *context)
+{
+	redis_warn(((const struct store_redis *)base)->service, say, context);
+}
+
 /* The end */
 
 static void close_queues(struct redis_queues *queues, const struct store_told *told)
@@ -355,6 +361,7 @@ static const struct store_ops store_redis_ops = {
 	.renew = renew,
 	.describe = describe,
 	.trouble = trouble,
+	.warn = warn,
 	.session = redis_save_session,
 	.seen = redis_save_seen,
 	.save_session = redis_save_flag,

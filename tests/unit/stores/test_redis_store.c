@@ -365,6 +365,14 @@ const char *redis_trouble(const struct redis_service *service)
 	return NULL;
 }
 
+void redis_warn(const struct redis_service *service,
+		void (*say)(void *context, const char *text), void *context)
+{
+	(void)service;
+	(void)say;
+	(void)context;
+}
+
 /* A host: what the engine does, of exclusive claims */
 
 struct claim {
