@@ -200,6 +200,7 @@ add_etcd() {
 }
 
 # Redis as it comes, but without snapshots.
+# shellcheck disable=SC2034 # for redis.sh
 add_redis() {
     local words="alone many contended savings" words_raw="alone many" server_word=redis redis_durable=no store
     wanted raw-redis redis {strict,handoff,keep}-redis{,3} || return 0

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A host asks Redis for a lock once for all of its callers: who waits costs no more than one, who releases and asks again is kept from
 # the lock by nobody, and yet a host whose callers never stop lets other hosts and other clients have their turn. With keep, a lock that
-# is taken again costs no request.
+# is taken again costs no request, until the turn is over.
 # shellcheck source=../../../functions.sh
 . "$(dirname "$0")/../../../functions.sh"
 # shellcheck source=redis-clients.sh
@@ -10,7 +10,7 @@
 requires "$python" -c 'import redis'
 start_redis
 servers=("$(redis_address)")
-printf '%s\n' '[locks "kept"]' 'keep = 1h' >"$dir/config"
+printf '%s\n' '[store]' 'turn_time = 15s' '[locks "kept"]' 'keep = 1h' >"$dir/config"
 for host in A B; do
     start_dlockfs "$host" --session-timeout 60s --config "$dir/config"
 done
@@ -74,11 +74,11 @@ for ((i = 0; i < 4; i++)); do
     finish "hammer$i"
 done
 
-# What is kept costs nothing.
+# What is kept costs nothing, and is not kept from others for ever.
 flock "$dir/A/kept" true
 before=$(redis_calls set)
-for ((i = 0; i < 50; i++)); do
-    flock -n "$dir/A/kept" true
-done
+call again "$dir/A/kept" open ex-nb un ex-nb un ex-nb un ex-nb un
+finish again
+expect_equal "refused" 0 "$(grep -c 'EWOULDBLOCK\|EAGAIN' "$dir/again.out" || true)"
 expect_equal "requests for what is kept" "$before" "$(redis_calls set)"
 timeout "$deadline" flock "$dir/B/kept" true
