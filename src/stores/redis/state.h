@@ -62,9 +62,10 @@ struct store_redis {
 	struct redis_lock *locks; /* by path */
 	size_t lost;		  /* locks whose loss is still to be told */
 	struct redis_proof *proofs;
-	struct state_journal *journal; /* NULL: nothing is kept */
-	uint64_t place;		       /* in it */
-	uint64_t serials;	       /* of what is kept, so far */
+	struct state_journal *journal;	   /* NULL: nothing is kept */
+	const struct state_kind *key_kind; /* of the locks in it */
+	uint64_t place;			   /* in it */
+	uint64_t serials;		   /* of what is kept, so far */
 };
 
 static inline struct store_redis *store_redis_from(struct store *store)

@@ -28,23 +28,6 @@ enum {
 	IDLES_IN_TIMEOUT = 8,
 };
 
-void redis_wake(struct store_redis *store)
-{
-	const uint64_t one = 1;
-
-	if (store->loop.is_awake)
-		return;
-	store->loop.is_awake = true;
-	while (write(store->loop.wake, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
-}
-
-void redis_starve(struct store_redis *store)
-{
-	store_local_expire(store->queues.home);
-	redis_wake(store);
-}
-
 /* The session: that of the queues, while the servers answer. */
 
 static void tell_session(struct store_redis *store)
@@ -346,7 +329,7 @@ static const struct store_ops store_redis_ops = {
 	.watch = redis_call_watch,
 	.mark = redis_call_mark,
 	.withdraw = redis_call_withdraw,
-	.prove = redis_prove,
+	.prove = redis_proof_send,
 	.lease = lease,
 	.defer_beat = defer_beat,
 	.doubt = doubt,
