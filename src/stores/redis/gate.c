@@ -36,14 +36,17 @@ static char *make_text(const struct redis_gate *gate, const struct redis_holder 
 {
 	const char *value = holder->value != NULL ? holder->value : "";
 	char shown[SHOWN_BYTES], text[TEXT_BYTES];
-	int bytes = snprintf(text, sizeof(text), "format=1\nmode=exclusive\n");
+	int bytes;
 
 	if (read_host(value, shown)) {
-		bytes += snprintf(text + bytes, sizeof(text) - (size_t)bytes, "host=%s\n", shown);
+		bytes = snprintf(text, sizeof(text), "format=1\nmode=exclusive\nhost=%s\n", shown);
 	} else if (*value != '\0') {
+		/* Of another client, as the first line is not that of dlockfs. */
 		escape_format(shown, sizeof(shown), value);
-		bytes += snprintf(text + bytes, sizeof(text) - (size_t)bytes, "command=%s%s\n",
-				  shown, holder->is_endless ? "%20(without%20end)" : "");
+		bytes = snprintf(text, sizeof(text), "command=%s%s\nmode=exclusive\n", shown,
+				 holder->is_endless ? "%20(without%20end)" : "");
+	} else {
+		bytes = snprintf(text, sizeof(text), "format=1\nmode=exclusive\n");
 	}
 	if (holder->waits)
 		snprintf(text + bytes, sizeof(text) - (size_t)bytes, "waits=%lld\n",

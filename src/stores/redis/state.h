@@ -50,6 +50,7 @@ struct store_redis {
 	const struct store_events *events;
 	void *context;
 	struct store_access access;
+	char *address;		      /* as it is shown: "redis://h:6379/dlockfs" */
 	char *prefix;		      /* of keys: "dlockfs/", or "" */
 	char host[HOST_NAME_MAX + 1]; /* in the values of keys */
 	struct log_limit refusals;
