@@ -7,7 +7,6 @@
 #include <assert.h>
 
 #include "base/clock.h"
-#include "stores/redis/gate.h"
 #include "stores/redis/lock.h"
 
 static struct store *home_of(struct store *base)
@@ -62,7 +61,7 @@ void redis_call_amend(struct store *base, void *tag, const char *path, const cha
 	struct redis_lock *lock = redis_lock_find(store_redis_from(base), path);
 
 	home_of(base)->ops->amend(home_of(base), tag, path, name, text, version);
-	if (lock == NULL || !redis_gate_is(lock, name))
+	if (lock == NULL || !redis_gate_is(&lock->gate, name))
 		return;
 	key_requeue(&lock->key);
 	redis_lock_settle(lock);

@@ -32,109 +32,110 @@ static bool read_host(const char *holder, char host[SHOWN_BYTES])
 
 /* Behind a turn of this host the gate waits for the claims in front of it: who holds one of them
  * and asks for more goes before it. */
-static char *make_text(const struct redis_lock *lock, const char *holder)
+static char *make_text(const struct redis_gate *gate, const struct redis_holder *holder)
 {
+	const char *value = holder->value != NULL ? holder->value : "";
 	char shown[SHOWN_BYTES], text[TEXT_BYTES];
-	int bytes = snprintf(text, sizeof(text), "format=1\nmode=exclusive\n");
+	int bytes;
 
-	if (holder != NULL && read_host(holder, shown)) {
-		bytes += snprintf(text + bytes, sizeof(text) - (size_t)bytes, "host=%s\n", shown);
-	} else if (holder != NULL && *holder != '\0') {
-		escape_format(shown, sizeof(shown), holder);
-		bytes +=
-			snprintf(text + bytes, sizeof(text) - (size_t)bytes, "command=%s\n", shown);
+	if (read_host(value, shown)) {
+		bytes = snprintf(text, sizeof(text), "format=1\nmode=exclusive\nhost=%s\n", shown);
+	} else if (*value != '\0') {
+		/* Of another client, as the first line is not that of dlockfs. */
+		escape_format(shown, sizeof(shown), value);
+		bytes = snprintf(text, sizeof(text), "command=%s%s\nmode=exclusive\n", shown,
+				 holder->is_endless ? "%20(without%20end)" : "");
+	} else {
+		bytes = snprintf(text, sizeof(text), "format=1\nmode=exclusive\n");
 	}
-	if (lock->key.step == KEY_OURS)
+	if (holder->waits)
 		snprintf(text + bytes, sizeof(text) - (size_t)bytes, "waits=%lld\n",
-			 (long long)(lock->gate.order > 1 ? lock->gate.order - 1 : 0));
+			 (long long)(gate->order > 1 ? gate->order - 1 : 0));
 	return strdup(text);
 }
 
-static void set_text(struct redis_lock *lock, const char *holder)
+static void set_text(struct redis_gate *gate, const struct redis_holder *holder)
 {
-	char *text = make_text(lock, holder);
+	struct store *strangers = gate->store->queues.strangers;
+	char *text = make_text(gate, holder);
 
-	if (text == NULL || (lock->gate.text != NULL && strcmp(text, lock->gate.text) == 0)) {
+	if (text == NULL || (gate->text != NULL && strcmp(text, gate->text) == 0) ||
+	    store_local_rewrite(strangers, gate->path, gate->name, text) < 0) {
 		free(text);
 		return;
 	}
-	if (store_local_rewrite(lock->store->queues.strangers, lock->path, lock->gate.name, text) <
-	    0) {
-		free(text);
-		return;
-	}
-	free(lock->gate.text);
-	lock->gate.text = text;
+	free(gate->text);
+	gate->text = text;
 }
 
-static int put(struct redis_lock *lock, const struct claim_name *name)
+static int put(struct redis_gate *gate, const struct claim_name *name)
 {
 	struct claim_name placed;
-	int error = store_local_put(lock->store->queues.strangers, lock->path, name, "format=1\n",
-				    lock->gate.name);
+	int error = store_local_put(gate->store->queues.strangers, gate->path, name, "format=1\n",
+				    gate->name);
 
-	if (error != 0 || !claim_name_parse(lock->gate.name, &placed)) {
-		lock->gate.name[0] = '\0';
+	if (error != 0 || !claim_name_parse(gate->name, &placed)) {
+		gate->name[0] = '\0';
 		return -ENOMEM;
 	}
-	lock->gate.order = placed.order;
+	gate->order = placed.order;
 	return 0;
 }
 
-void redis_gate_raise(struct redis_lock *lock, const char *holder)
+void redis_gate_raise(struct redis_gate *gate, const struct redis_holder *holder)
 {
-	struct redis_queues *queues = &lock->store->queues;
+	struct redis_queues *queues = &gate->store->queues;
 	const struct claim_name name = {
 		.id = {.session = queues->gate_session, .number = ++queues->gates},
 		.span = CLAIM_SPAN_WHOLE,
 		.mode = CLAIM_EXCLUSIVE,
-		.recipe = lock->recipe,
+		.recipe = gate->recipe,
 	};
 
-	if (put(lock, &name) < 0)
-		redis_starve(lock->store);
+	if (put(gate, &name) < 0)
+		redis_starve(gate->store);
 	else
-		set_text(lock, holder);
+		set_text(gate, holder);
 }
 
-void redis_gate_show(struct redis_lock *lock, const char *holder)
+void redis_gate_show(struct redis_gate *gate, const struct redis_holder *holder)
 {
-	if (lock->gate.name[0] != '\0')
-		set_text(lock, holder);
+	if (gate->name[0] != '\0')
+		set_text(gate, holder);
 }
 
-void redis_gate_lower(struct redis_lock *lock)
+void redis_gate_lower(struct redis_gate *gate)
 {
-	if (lock->gate.name[0] != '\0')
-		store_local_take(lock->store->queues.strangers, lock->path, lock->gate.name);
-	lock->gate.name[0] = '\0';
-	free(lock->gate.text);
-	lock->gate.text = NULL;
+	if (gate->name[0] != '\0')
+		store_local_take(gate->store->queues.strangers, gate->path, gate->name);
+	gate->name[0] = '\0';
+	free(gate->text);
+	gate->text = NULL;
 }
 
-bool redis_gate_read(struct redis_lock *lock, const char *text)
+bool redis_gate_read(struct redis_gate *gate, const char *text)
 {
 	struct claim_name name;
 	bool valid = claim_name_parse(text, &name) && name.id.session != 0 && name.order > 0;
 
 	if (valid) {
-		strcpy(lock->gate.name, text);
-		lock->recipe = name.recipe;
+		strcpy(gate->name, text);
+		gate->recipe = name.recipe;
 	}
 	return valid;
 }
 
-int redis_gate_restore(struct redis_lock *lock)
+int redis_gate_restore(struct redis_gate *gate, const struct redis_holder *holder)
 {
 	struct claim_name name;
-	int error = claim_name_parse(lock->gate.name, &name) ? put(lock, &name) : 0;
+	int error = claim_name_parse(gate->name, &name) ? put(gate, &name) : 0;
 
-	if (error == 0 && lock->gate.name[0] != '\0')
-		set_text(lock, NULL);
+	if (error == 0 && gate->name[0] != '\0')
+		set_text(gate, holder);
 	return error;
 }
 
-bool redis_gate_is(const struct redis_lock *lock, const char *name)
+bool redis_gate_is(const struct redis_gate *gate, const char *name)
 {
-	return lock->gate.name[0] != '\0' && strcmp(lock->gate.name, name) == 0;
+	return gate->name[0] != '\0' && strcmp(gate->name, name) == 0;
 }

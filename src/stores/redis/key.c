@@ -184,10 +184,9 @@ bool key_must_wait(const struct key *key, bool places)
 	return key->step != KEY_OURS;
 }
 
+/* A gate that lingers stays until the answer. */
 void key_wait(struct key *key, bool places, int64_t now_ms)
 {
-	if (key->step != KEY_ASKED)
-		become_idle(key);
 	key->places += places;
 	key->looks += !places;
 	if (key->step == KEY_ASKED)

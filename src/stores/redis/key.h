@@ -11,7 +11,7 @@
  *
  *   step       gate                      the key
  *   IDLE       none, nor claims          nobody here wants it
- *   ASKED      none, nor claims          wanted; who has it is not known: calls wait for an answer
+ *   ASKED      none, or it lingers       wanted; who has it is not known: calls wait for an answer
  *   ELSEWHERE  in front of all claims    others have it, or it is left to them for a while
  *   OURS       none, or behind the turn  this host has it
  *
@@ -22,6 +22,7 @@
  *   ASKED      refused for good          IDLE       the calls fail
  *   ELSEWHERE  its time has come         ELSEWHERE  TAKE, if a claim waits, else IDLE: no gate
  *   ELSEWHERE  taken                     OURS       no gate
+ *   ELSEWHERE  a call, nobody waits      ASKED      as above; the gate lingers
  *   OURS       enough claims, or time    OURS       gate behind the turn
  *   OURS       the turn is empty         ELSEWHERE  GIVE; TAKE after a pause, if a claim waits
  *                                        IDLE       GIVE; no gate

@@ -18,9 +18,8 @@
 #define EVENTS "__keyspace@0__:"
 
 struct heard_key {
-	char *key;
-	char *channels[2]; /* ours, and the server's */
-	UT_hash_handle by_ours, by_events;
+	UT_hash_handle hh;
+	char key[];
 };
 
 struct listener {
@@ -31,20 +30,27 @@ struct listener {
 struct listen {
 	void (*on_hint)(void *context, const char *key);
 	void *context;
-	struct heard_key *ours, *events; /* the same keys, by their channels */
+	struct heard_key *keys;
 	size_t count;
 	struct listener listeners[];
 };
 
-/* Each channel by itself: a user may be allowed one and not the other. */
-static void send(struct wire *wire, const char *verb, const struct heard_key *heard)
+/* Each channel by itself: a user may be allowed one and not the other. Without connection it is
+ * done when there is one; what there is no memory for is not heard. */
+static void send(struct wire *wire, const char *verb, const char *key)
 {
-	for (size_t i = 0; i < 2; i++) {
-		const char *const words[] = {verb, heard->channels[i]};
-		const size_t bytes[] = {strlen(words[0]), strlen(words[1])};
+	char *channels[2] = {part_channel(key), NULL};
 
-		/* Without connection it is done when there is one. */
-		wire_send(wire, NULL, 2, words, bytes);
+	if (asprintf(&channels[1], EVENTS "%s", key) < 0)
+		channels[1] = NULL;
+	for (size_t i = 0; i < 2; i++) {
+		const char *const words[] = {verb, channels[i]};
+		const size_t bytes[] = {strlen(verb),
+					channels[i] != NULL ? strlen(channels[i]) : 0};
+
+		if (channels[i] != NULL)
+			wire_send(wire, NULL, 2, words, bytes);
+		free(channels[i]);
 	}
 }
 
@@ -53,8 +59,8 @@ static void on_ready(void *context)
 	struct listener *listener = context;
 	struct heard_key *heard, *next;
 
-	HASH_ITER (by_ours, listener->listen->ours, heard, next)
-		send(listener->wire, "SUBSCRIBE", heard);
+	HASH_ITER (hh, listener->listen->keys, heard, next)
+		send(listener->wire, "SUBSCRIBE", heard->key);
 }
 
 static void on_lost(void *context, const char *why)
@@ -76,19 +82,31 @@ static bool is_end(const char *event)
 	return false;
 }
 
+/* The key that may be free, by a message on that channel. */
+static const struct heard_key *find_heard(const struct listen *listen,
+					  const struct reply_value *channel, const char *message)
+{
+	size_t begin = strlen(EVENTS), end = strlen(PART_CHANNEL);
+	struct heard_key *heard = NULL;
+
+	if (channel->bytes > end && strcmp(channel->text + channel->bytes - end, PART_CHANNEL) == 0)
+		HASH_FIND(hh, listen->keys, channel->text, channel->bytes - end, heard);
+	else if (strncmp(channel->text, EVENTS, begin) == 0 && is_end(message))
+		HASH_FIND(hh, listen->keys, channel->text + begin, channel->bytes - begin, heard);
+	return heard;
+}
+
 static void on_message(void *context, const struct reply *message)
 {
 	struct listen *listen = ((struct listener *)context)->listen;
 	const struct reply_value *words = message->elements;
-	struct heard_key *heard = NULL;
+	const struct heard_key *heard;
 
 	if (message->value.kind != REPLY_ARRAY || message->count != 3 ||
 	    words[0].kind != REPLY_STRING || words[1].kind != REPLY_STRING ||
 	    words[2].kind != REPLY_STRING || strcmp(words[0].text, "message") != 0)
 		return;
-	HASH_FIND(by_ours, listen->ours, words[1].text, words[1].bytes, heard);
-	if (heard == NULL && is_end(words[2].text))
-		HASH_FIND(by_events, listen->events, words[1].text, words[1].bytes, heard);
+	heard = find_heard(listen, &words[1], words[2].text);
 	if (heard != NULL)
 		listen->on_hint(listen->context, heard->key);
 }
@@ -126,21 +144,10 @@ struct listen *listen_create(const struct wire_options *servers, size_t count, i
 	return NULL;
 }
 
-static void forget(struct heard_key *heard)
-{
-	free(heard->key);
-	free(heard->channels[0]);
-	free(heard->channels[1]);
-	free(heard);
-}
-
 static void delete (struct listen *listen, struct heard_key *heard)
 {
-	if (heard->by_ours.tbl != NULL)
-		HASH_DELETE(by_ours, listen->ours, heard);
-	if (heard->by_events.tbl != NULL)
-		HASH_DELETE(by_events, listen->events, heard);
-	forget(heard);
+	HASH_DELETE(hh, listen->keys, heard);
+	free(heard);
 }
 
 void listen_destroy(struct listen *listen)
@@ -149,62 +156,43 @@ void listen_destroy(struct listen *listen)
 
 	if (listen == NULL)
 		return;
-	HASH_ITER (by_ours, listen->ours, heard, next)
+	HASH_ITER (hh, listen->keys, heard, next)
 		delete (listen, heard);
 	for (size_t i = 0; i < listen->count; i++)
 		wire_destroy(listen->listeners[i].wire);
 	free(listen);
 }
 
-static struct heard_key *find(struct listen *listen, const char *key)
-{
-	char *channel = part_channel(key);
-	struct heard_key *heard = NULL;
-
-	if (channel != NULL)
-		HASH_FIND(by_ours, listen->ours, channel, strlen(channel), heard);
-	free(channel);
-	return heard;
-}
-
 int listen_add(struct listen *listen, const char *key)
 {
-	struct heard_key *heard = find(listen, key);
+	struct heard_key *heard;
 
+	HASH_FIND_STR(listen->keys, key, heard);
 	if (heard != NULL)
 		return 0;
-	heard = calloc(1, sizeof(*heard));
+	heard = calloc(1, sizeof(*heard) + strlen(key) + 1);
 	if (heard == NULL)
 		return -ENOMEM;
-	heard->key = strdup(key);
-	heard->channels[0] = part_channel(key);
-	if (asprintf(&heard->channels[1], EVENTS "%s", key) < 0)
-		heard->channels[1] = NULL;
-	if (heard->key == NULL || heard->channels[0] == NULL || heard->channels[1] == NULL) {
-		forget(heard);
-		return -ENOMEM;
-	}
-	HASH_ADD_KEYPTR(by_ours, listen->ours, heard->channels[0], strlen(heard->channels[0]),
-			heard);
-	HASH_ADD_KEYPTR(by_events, listen->events, heard->channels[1], strlen(heard->channels[1]),
-			heard);
-	if (heard->by_ours.tbl == NULL || heard->by_events.tbl == NULL) {
-		delete (listen, heard);
+	strcpy(heard->key, key);
+	HASH_ADD_STR(listen->keys, key, heard);
+	if (heard->hh.tbl == NULL) {
+		free(heard);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < listen->count; i++)
-		send(listen->listeners[i].wire, "SUBSCRIBE", heard);
+		send(listen->listeners[i].wire, "SUBSCRIBE", key);
 	return 0;
 }
 
 void listen_remove(struct listen *listen, const char *key)
 {
-	struct heard_key *heard = find(listen, key);
+	struct heard_key *heard;
 
+	HASH_FIND_STR(listen->keys, key, heard);
 	if (heard == NULL)
 		return;
 	for (size_t i = 0; i < listen->count; i++)
-		send(listen->listeners[i].wire, "UNSUBSCRIBE", heard);
+		send(listen->listeners[i].wire, "UNSUBSCRIBE", key);
 	delete (listen, heard);
 }
 

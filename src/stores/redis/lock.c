@@ -14,8 +14,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "stores/redis/gate.h"
-#include "stores/redis/save.h"
 
 static struct redis_lock *lock_of(struct key *key)
 {
@@ -138,7 +136,7 @@ void redis_lock_wait(struct redis_lock *lock, const struct redis_call *call, con
 	}
 	DL_APPEND(lock->calls, waiting);
 	if (call->kind == CALL_PLACE)
-		lock->recipe = call->name.recipe;
+		lock->gate.recipe = call->name.recipe;
 	key_wait(&lock->key, call->kind == CALL_PLACE, clock_now_ms());
 	redis_lock_settle(lock);
 }
@@ -156,7 +154,7 @@ void redis_lock_place(struct redis_lock *lock, const struct redis_call *call, co
 	struct claim_name name = call->name;
 
 	name.order = INT64_MAX; /* behind the gate, if there is one */
-	lock->recipe = name.recipe;
+	lock->gate.recipe = name.recipe;
 	home->ops->place(home, call->tag, lock->path, &call->name, text, call->list,
 			 call->attention);
 	key_placed(&lock->key, redis_lock_is_in_turn(lock, &name), clock_now_ms());
@@ -220,19 +218,34 @@ static void drop_calls(struct redis_lock *lock)
 
 /* The queue */
 
-static void on_raise(struct key *key, const char *holder)
+static struct redis_holder holder_of(const struct redis_lock *lock, const char *value)
 {
-	redis_gate_raise(lock_of(key), holder);
+	return (struct redis_holder){
+		.value = value,
+		.is_endless = lock->is_endless,
+		.waits = lock->key.step == KEY_OURS,
+	};
 }
 
-static void on_show(struct key *key, const char *holder)
+static void on_raise(struct key *key, const char *value)
 {
-	redis_gate_show(lock_of(key), holder);
+	struct redis_lock *lock = lock_of(key);
+	const struct redis_holder holder = holder_of(lock, value);
+
+	redis_gate_raise(&lock->gate, &holder);
+}
+
+static void on_show(struct key *key, const char *value)
+{
+	struct redis_lock *lock = lock_of(key);
+	const struct redis_holder holder = holder_of(lock, value);
+
+	redis_gate_show(&lock->gate, &holder);
 }
 
 static void on_lower(struct key *key)
 {
-	redis_gate_lower(lock_of(key));
+	redis_gate_lower(&lock_of(key)->gate);
 }
 
 static void take_away(void *context, const char *name)
@@ -343,7 +356,8 @@ struct redis_lock *redis_lock_open(struct store_redis *store, const char *path)
 	lock = calloc(1, sizeof(*lock) + strlen(path) + 1);
 	if (lock == NULL)
 		return NULL;
-	lock->store = store;
+	lock->store = lock->gate.store = store;
+	lock->gate.path = lock->path;
 	lock->serial = ++store->serials;
 	lock->request.done = on_done;
 	lock->timer.on_due = on_due;
@@ -397,7 +411,7 @@ void redis_lock_settle(struct redis_lock *lock)
 	else
 		timers_clear(&store->loop.timers, &lock->timer);
 	attend(lock);
-	redis_save_mark(lock);
+	state_journal_mark(store->journal, &lock->item, store->key_kind);
 	redis_wake(store);
 	if (key_is_idle(&lock->key) && lock->proofs == 0 && !lock->is_lost && lock->calls == NULL)
 		free_lock(lock);
@@ -408,7 +422,9 @@ int redis_locks_restored(struct store_redis *store)
 	struct redis_lock *lock, *next;
 
 	HASH_ITER (hh, store->locks, lock, next) {
-		if (redis_gate_restore(lock) < 0)
+		const struct redis_holder holder = holder_of(lock, NULL);
+
+		if (redis_gate_restore(&lock->gate, &holder) < 0)
 			return -ENOMEM;
 		const struct counting counting = count_all(lock);
 

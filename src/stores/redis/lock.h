@@ -11,6 +11,7 @@
 #include <uthash.h>
 
 #include "claim/name.h"
+#include "stores/redis/gate.h"
 #include "stores/redis/key.h"
 #include "stores/redis/service.h"
 #include "stores/redis/state.h"
@@ -30,19 +31,12 @@ struct redis_call {
 	char text[];
 };
 
-struct redis_gate {
-	char name[CLAIM_NAME_BYTES]; /* "": there is none */
-	int64_t order;
-	char *text;
-};
-
 struct redis_lock {
 	struct store_redis *store;
 	struct key key;
 	char value[REDIS_VALUE_BYTES]; /* of the latest TAKE; "": there was none */
 	struct redis_request request;  /* TAKE or READ */
 	struct redis_gate gate;
-	enum claim_recipe recipe; /* of the claims here */
 	struct redis_call *calls;
 	size_t proofs;	 /* that ask for the key to be renewed */
 	bool is_counted; /* in the lease, as a key of this host */

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 
-#include "stores/redis/gate.h"
 #include "stores/redis/lock.h"
 
 static struct store *home_of(struct store *base)
@@ -38,7 +37,7 @@ static bool is_gate(struct store *base, const char *path, const char *name)
 {
 	const struct redis_lock *lock = redis_lock_find(store_redis_from(base), path);
 
-	return lock != NULL && redis_gate_is(lock, name);
+	return lock != NULL && redis_gate_is(&lock->gate, name);
 }
 
 /* Nobody would read what is written to a gate. */

@@ -30,41 +30,34 @@ static const char stamp_script[] =
 #define RANGE_END "4095"
 _Static_assert(REDIS_VALUE_BYTES_MAX == 4096, "RANGE_END");
 
-enum { WORDS_MAX = 8 };
-
-/* A command that is being made. */
-struct words {
-	const char *text[WORDS_MAX];
-	size_t bytes[WORDS_MAX];
-	int count;
-};
-
-static void add(struct words *words, const char *text)
-{
-	words->text[words->count] = text;
-	words->bytes[words->count++] = strlen(text);
-}
+#define STAMPS "//stamps"
 
 static char *beside(const char *key, const char *name)
 {
 	char *text;
 
-	return asprintf(&text, "%s//%s", key, name) >= 0 ? text : NULL;
+	return asprintf(&text, "%s%s", key, name) >= 0 ? text : NULL;
 }
 
 char *part_channel(const char *key)
 {
-	return beside(key, "released");
+	return beside(key, PART_CHANNEL);
 }
 
-static int send_words(struct part *part, int which, const struct words *words)
+/* Sends a command of these words, up to a NULL. */
+static int send_words(struct part *part, int which, const char *const *words)
 {
-	int error = wire_send(part->wire, &part->commands[which], words->count, words->text,
-			      words->bytes);
+	size_t bytes[8];
+	int count = 0, error;
 
+	for (; words[count] != NULL; count++)
+		bytes[count] = strlen(words[count]);
+	error = wire_send(part->wire, &part->commands[which], count, words, bytes);
 	part->waiting += error == 0;
 	return error;
 }
+
+#define SEND(part, which, ...) send_words(part, which, (const char *const[]){__VA_ARGS__, NULL})
 
 static void name_hash(const char *script, char hex[2 * SHA_DIGEST_LENGTH + 1])
 {
@@ -82,27 +75,20 @@ static int send_script(struct part *part, bool by_text)
 			     : part->verb == REDIS_GIVE ? give_script
 							: stamp_script;
 	char ttl[24], hex[2 * SHA_DIGEST_LENGTH + 1];
-	char *other = part->verb == REDIS_GIVE	  ? part_channel(part->key)
-		      : part->verb == REDIS_STAMP ? beside(part->key, "stamps")
-						  : NULL;
-	struct words words = {0};
-	int error = -ENOMEM;
+	const char *verb = by_text ? "EVAL" : "EVALSHA", *name = by_text ? script : hex;
+	char *other = beside(part->key, part->verb == REDIS_GIVE ? PART_CHANNEL : STAMPS);
+	int error;
 
+	if (other == NULL)
+		return -ENOMEM;
 	snprintf(ttl, sizeof(ttl), "%" PRId64, part->ttl_ms);
 	name_hash(script, hex);
-	add(&words, by_text ? "EVAL" : "EVALSHA");
-	add(&words, by_text ? script : hex);
-	add(&words, part->verb == REDIS_STAMP ? "2" : "1");
-	add(&words, part->key);
-	if (part->verb == REDIS_STAMP && other != NULL)
-		add(&words, other);
-	add(&words, part->value);
-	if (part->verb != REDIS_GIVE)
-		add(&words, ttl);
-	else if (other != NULL)
-		add(&words, other);
-	if (part->verb == REDIS_RENEW || other != NULL)
-		error = send_words(part, 0, &words);
+	if (part->verb == REDIS_GIVE)
+		error = SEND(part, 0, verb, name, "1", part->key, part->value, other);
+	else if (part->verb == REDIS_RENEW)
+		error = SEND(part, 0, verb, name, "1", part->key, part->value, ttl);
+	else
+		error = SEND(part, 0, verb, name, "2", part->key, other, part->value, ttl);
 	free(other);
 	return error;
 }
@@ -110,40 +96,21 @@ static int send_script(struct part *part, bool by_text)
 static int send_take(struct part *part)
 {
 	char ttl[24];
-	struct words take = {0}, look = {0};
 	int error;
 
 	snprintf(ttl, sizeof(ttl), "%" PRId64, part->ttl_ms);
-	add(&take, "SET");
-	add(&take, part->key);
-	add(&take, part->value);
-	add(&take, "NX");
-	add(&take, "PX");
-	add(&take, ttl);
-	add(&look, "GETRANGE");
-	add(&look, part->key);
-	add(&look, "0");
-	add(&look, RANGE_END);
-	error = send_words(part, 0, &take);
+	error = SEND(part, 0, "SET", part->key, part->value, "NX", "PX", ttl);
 	/* Without it the holder is not known. */
 	if (!error)
-		send_words(part, 1, &look);
+		SEND(part, 1, "GETRANGE", part->key, "0", RANGE_END);
 	return error;
 }
 
 static int send_read(struct part *part)
 {
-	struct words look = {0}, end = {0};
-	int error;
+	int error = SEND(part, 0, "GETRANGE", part->key, "0", RANGE_END);
 
-	add(&look, "GETRANGE");
-	add(&look, part->key);
-	add(&look, "0");
-	add(&look, RANGE_END);
-	add(&end, "PTTL");
-	add(&end, part->key);
-	error = send_words(part, 0, &look);
-	if (!error && send_words(part, 1, &end) != 0)
+	if (!error && SEND(part, 1, "PTTL", part->key) != 0)
 		part->answer.error = -EIO;
 	return error;
 }
@@ -152,22 +119,16 @@ static int send_read(struct part *part)
 static int send_delete(struct part *part, enum info_delete delete)
 {
 	char *channel = part_channel(part->key);
-	struct words remove = {0}, tell = {0};
-	int error = channel != NULL ? 0 : -ENOMEM;
+	int error;
 
-	add(&remove, delete == INFO_DELETE_DELEX ? "DELEX" : "DELIFEQ");
-	add(&remove, part->key);
+	if (channel == NULL)
+		return -ENOMEM;
 	if (delete == INFO_DELETE_DELEX)
-		add(&remove, "IFEQ");
-	add(&remove, part->value);
+		error = SEND(part, 0, "DELEX", part->key, "IFEQ", part->value);
+	else
+		error = SEND(part, 0, "DELIFEQ", part->key, part->value);
 	if (!error)
-		error = send_words(part, 0, &remove);
-	if (!error) {
-		add(&tell, "PUBLISH");
-		add(&tell, channel);
-		add(&tell, "");
-		send_words(part, 1, &tell);
-	}
+		SEND(part, 1, "PUBLISH", channel, "");
 	free(channel);
 	return error;
 }

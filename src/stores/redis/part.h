@@ -35,8 +35,9 @@ struct part {
 /* Sends it. Returns 0, and done() follows; or -ENOTCONN or -ENOMEM. */
 int part_send(struct part *part, struct wire *wire, enum info_delete delete);
 
-/* The channel on which who gives a key back tells it, and the counter of a key: for free(3). NULL:
- * out of memory. */
+/* The channel on which it is told that a key was given back: this behind the key. For free(3);
+ * NULL: out of memory. */
+#define PART_CHANNEL "//released"
 char *part_channel(const char *key);
 
 #endif

@@ -158,7 +158,7 @@ static void renew_all(struct redis_proof *proof)
 	}
 }
 
-void redis_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count)
+void redis_proof_send(struct store *base, void *tag, const struct store_proof *proofs, size_t count)
 {
 	struct store_redis *store = store_redis_from(base);
 	struct redis_proof *proof = calloc(1, sizeof(*proof));

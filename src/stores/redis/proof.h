@@ -9,7 +9,8 @@
 #include "stores/redis/state.h"
 
 /* The function of the table. */
-void redis_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);
+void redis_proof_send(struct store *base, void *tag, const struct store_proof *proofs,
+		      size_t count);
 
 /* Tells of those whose keys are all answered: from dispatch(). */
 void redis_proofs_conclude(struct store_redis *store);

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "journal/fields.h"
-#include "stores/redis/gate.h"
 
 struct saved_key {
 	const char *path, *value, *gate;
@@ -75,11 +74,6 @@ static void save_key(const struct state_item *item, FILE *out)
 
 static const struct state_kind key_kind = {place_key, save_key};
 
-void redis_save_mark(struct redis_lock *lock)
-{
-	state_journal_mark(lock->store->journal, &lock->item, &key_kind);
-}
-
 int64_t redis_save_session(const struct store *base)
 {
 	return (int64_t)store_local_session(((const struct store_redis *)base)->queues.home);
@@ -115,9 +109,10 @@ void redis_save_keep(struct store *base, struct state_journal *journal, uint64_t
 	struct redis_lock *lock;
 
 	store->journal = journal;
+	store->key_kind = &key_kind;
 	store->place = place;
 	for (lock = store->locks; lock != NULL; lock = lock->hh.next)
-		redis_save_mark(lock);
+		state_journal_mark(journal, &lock->item, &key_kind);
 	home->ops->keep_claims(home, journal, place);
 }
 
@@ -136,7 +131,7 @@ static int restore_key(struct store_redis *store, struct state_reader *in)
 	if (lock == NULL)
 		return state_starve(in);
 	strcpy(lock->value, saved.value);
-	if (*saved.gate != '\0' && !redis_gate_read(lock, saved.gate))
+	if (*saved.gate != '\0' && !redis_gate_read(&lock->gate, saved.gate))
 		return state_refuse(in, "gate", "the name of a claim");
 	key_restore(&lock->key, saved.step == KEY_OURS, *saved.gate != '\0', saved.heard_ms,
 		    (size_t)saved.had);

@@ -10,9 +10,6 @@
 #include "journal/text.h"
 #include "stores/redis/lock.h"
 
-/* What is saved of the lock may have changed. */
-void redis_save_mark(struct redis_lock *lock);
-
 /* The functions of the table. */
 int64_t redis_save_session(const struct store *base);
 int64_t redis_save_seen(const struct store *base);

@@ -50,6 +50,7 @@ struct store_redis {
 	const struct store_events *events;
 	void *context;
 	struct store_access access;
+	char *address;		      /* as it is shown: "redis://h:6379/dlockfs" */
 	char *prefix;		      /* of keys: "dlockfs/", or "" */
 	char host[HOST_NAME_MAX + 1]; /* in the values of keys */
 	struct log_limit refusals;
@@ -62,9 +63,10 @@ struct store_redis {
 	struct redis_lock *locks; /* by path */
 	size_t lost;		  /* locks whose loss is still to be told */
 	struct redis_proof *proofs;
-	struct state_journal *journal; /* NULL: nothing is kept */
-	uint64_t place;		       /* in it */
-	uint64_t serials;	       /* of what is kept, so far */
+	struct state_journal *journal;	   /* NULL: nothing is kept */
+	const struct state_kind *key_kind; /* of the locks in it */
+	uint64_t place;			   /* in it */
+	uint64_t serials;		   /* of what is kept, so far */
 };
 
 static inline struct store_redis *store_redis_from(struct store *store)

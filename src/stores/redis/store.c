@@ -28,23 +28,6 @@ enum {
 	IDLES_IN_TIMEOUT = 8,
 };
 
-void redis_wake(struct store_redis *store)
-{
-	const uint64_t one = 1;
-
-	if (store->loop.is_awake)
-		return;
-	store->loop.is_awake = true;
-	while (write(store->loop.wake, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
-}
-
-void redis_starve(struct store_redis *store)
-{
-	store_local_expire(store->queues.home);
-	redis_wake(store);
-}
-
 /* The session: that of the queues, while the servers answer. */
 
 static void tell_session(struct store_redis *store)
@@ -283,7 +266,11 @@ static void nudge(struct store *base)
 
 static void describe(struct store *base, char *text, size_t text_bytes)
 {
-	redis_describe(store_redis_from(base)->service, text, text_bytes);
+	const struct store_redis *store = store_redis_from(base);
+	size_t bytes = (size_t)snprintf(text, text_bytes, "%s: ", store->address);
+
+	if (bytes < text_bytes)
+		redis_describe(store->service, text + bytes, text_bytes - bytes);
 }
 
 static const char *trouble(struct store *base)
@@ -318,6 +305,7 @@ static void free_store(struct store_redis *store, const struct store_told *told)
 		close(store->loop.wake);
 	alarm_finish(&store->loop.alarm);
 	store_access_finish(&store->access);
+	free(store->address);
 	free(store->prefix);
 	free(store);
 }
@@ -346,7 +334,7 @@ static const struct store_ops store_redis_ops = {
 	.watch = redis_call_watch,
 	.mark = redis_call_mark,
 	.withdraw = redis_call_withdraw,
-	.prove = redis_prove,
+	.prove = redis_proof_send,
 	.lease = lease,
 	.defer_beat = defer_beat,
 	.doubt = doubt,
@@ -442,6 +430,11 @@ static int open_all(struct store_redis *store, const struct store_options *optio
 	if (gethostname(store->host, sizeof(store->host) - 1) < 0)
 		return -errno;
 	store->prefix = make_prefix(options->url->root);
+	if (asprintf(&store->address, "%s://%s%s", options->url->has_tls ? "rediss" : "redis",
+		     options->url->servers, options->url->root) < 0) {
+		store->address = NULL;
+		return -ENOMEM;
+	}
 	if (store->prefix == NULL || store_access_copy(&store->access, options->access) < 0)
 		return -ENOMEM;
 	error = open_queues(store);

@@ -94,7 +94,7 @@ NAMED = {
     "src/stores/etcd": {"state.h": "etcd", "store.h": "etcd", "table.h": "etcd"},
     "src/stores/etcd/grpc": {"grpc.h": "grpc", "grpc_inside.h": "grpc"},
     "src/stores/net": {},
-    "src/stores/redis": {"service.h": "redis"},
+    "src/stores/redis": {"service.h": "redis", "state.h": "redis"},
     "src/stores/redis/wire": {},
     "src/lockfile": {"lockfiles.h": "lockfiles"},
     "src/view": {"view.h": "view"},

@@ -1171,7 +1171,6 @@ static void test_contention(void **state)
 				   "[store]\nretry_delay = 20ms\nturn_grants = 7\n";
 	struct store_contention first, second;
 	struct config other;
-	char why[256];
 
 	assert_int_equal(config_init(&other), 0);
 	assert_int_equal(config_read_text(&other, "file", text, strlen(text), why, sizeof(why)), 0);
