@@ -5,6 +5,7 @@
 #     etc/quickstart.sh --zookeeper   two mounts on a ZooKeeper of its own, /run/dlocks-a and /run/dlocks-b,
 #                                     which exclude each other as two hosts do
 #     etc/quickstart.sh --etcd        the same on an etcd of its own, /run/dlocks-c and /run/dlocks-d
+#     etc/quickstart.sh --redis       the same on a Redis of its own, /run/dlocks-e and /run/dlocks-f
 #     etc/quickstart.sh --stop        undoes all: processes, mounts, folders
 #
 # Can be repeated: what is up already stays up. Process ids, messages and the servers' data are in /run/dlockfs-quickstart.
@@ -64,7 +65,8 @@ build_dlockfs() {
         return
     fi
     install_packages meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev \
-        libjansson-dev libncurses-dev libseccomp-dev libxxhash-dev libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler libc-ares-dev libssl-dev
+        libjansson-dev libncurses-dev libseccomp-dev libxxhash-dev libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler libc-ares-dev libssl-dev \
+        libhiredis-dev
     say "Building in $build ..."
     { { [ -e "$build/build.ninja" ] || meson setup "$build" "$source_dir"; } && meson compile -C "$build"; } \
         >"$state/build.log" 2>&1 || die "the build failed: $(tail -n 1 "$state/build.log") (all of it: $state/build.log)"
@@ -192,6 +194,10 @@ etcd_serves() {
     ETCDCTL_API=3 timeout 5 etcdctl --endpoints="127.0.0.1:$1" endpoint health >/dev/null 2>&1
 }
 
+redis_serves() {
+    [ "$(timeout 5 redis-cli -h 127.0.0.1 -p "$1" PING 2>/dev/null)" = PONG ]
+}
+
 # serves_or_ended NAME PORT
 serves_or_ended() {
     "$1_serves" "$2" || ended "$1"
@@ -264,6 +270,27 @@ start_etcd() {
     say "Started etcd on 127.0.0.1:$port, with its data in $folder"
 }
 
+start_redis() {
+    local folder=$state/redis port as=()
+    if runs redis; then
+        say "Redis runs already on 127.0.0.1:$(<"$folder/port")"
+        return
+    fi
+    mkdir -p "$folder/data"
+    [ -e "$folder/port" ] || free_port >"$folder/port"
+    port=$(<"$folder/port")
+    if id redis >/dev/null 2>&1; then
+        chown -R redis: "$folder/data"
+        as=(setpriv --reuid=redis --regid=redis --clear-groups --)
+    fi
+    setsid "${as[@]}" redis-server --bind 127.0.0.1 --port "$port" --dir "$folder/data" --appendonly yes --save '' \
+        >"$state/redis.log" 2>&1 </dev/null &
+    record redis $!
+    wait_for 60 serves_or_ended redis "$port" || die "Redis does not answer: see $state/redis.log"
+    runs redis || die "Redis ended: $(tail -n 1 "$state/redis.log")"
+    say "Started Redis on 127.0.0.1:$port, with its data in $folder"
+}
+
 #
 # What there is to see
 #
@@ -314,6 +341,7 @@ $shared To try next:
   $dlockctl --mount $run/dlocks ls    who holds what
   $(printf %-40s "$0 --zookeeper") locks that are shared by hosts, through ZooKeeper
   $(printf %-40s "$0 --etcd") the same through etcd
+  $(printf %-40s "$0 --redis") the same through Redis
   $(printf %-40s "$0 --stop") undo all this
 END
 }
@@ -336,6 +364,18 @@ with_etcd() {
   ETCDCTL_API=3 etcdctl --endpoints=127.0.0.1:$(<"$state/etcd/port") get --prefix /dlockfs
                                            what etcd has of it
 For a cluster of your own see etc/doc/etcd.md.
+  $(printf %-40s "$0 --stop") undo all this
+END
+}
+
+with_redis() {
+    install_packages redis-server
+    start_redis
+    share Redis "redis://127.0.0.1:$(<"$state/redis/port")/dlockfs" e f
+    cat <<END
+  redis-cli -p $(<"$state/redis/port") SET dlockfs/backup me NX PX 30000
+                                           locks it as a script would
+What that is worth is in etc/doc/redis.md.
   $(printf %-40s "$0 --stop") undo all this
 END
 }
@@ -363,10 +403,10 @@ stop() {
         say "Nothing to stop."
         return
     fi
-    for name in dlocks dlocks-a dlocks-b dlocks-c dlocks-d; do
+    for name in dlocks dlocks-{a,b,c,d,e,f}; do
         unmount_locks "$name"
     done
-    for name in zookeeper etcd; do
+    for name in zookeeper etcd redis; do
         [ -e "$state/$name.pid" ] || continue
         end "$name"
         say "Stopped $name"
@@ -379,6 +419,7 @@ case $#:${1:-} in
     0:) ;;
     1:--zookeeper) command=with_zookeeper ;;
     1:--etcd) command=with_etcd ;;
+    1:--redis) command=with_redis ;;
     1:--stop) command=stop ;;
     1:--help | 1:-h)
         usage

@@ -131,8 +131,10 @@ static int go_to_background(const struct config *config)
 {
 	int error = daemon_begin();
 
-	for (size_t i = 0; error == 0 && i < config->store_count; i++)
+	for (size_t i = 0; error == 0 && i < config->store_count; i++) {
 		store_access_lock(&config->stores[i].access);
+		secret_lock(config->stores[i].url.password);
+	}
 	return error;
 }
 

@@ -40,7 +40,8 @@ void options_help(FILE *out)
 		"\n"
 		"  --store URL              where the locks are kept:\n"
 		"                           zookeeper://host:port,host:port/path,\n"
-		"                           etcd://host:port,host:port/path, or\n"
+		"                           etcd://host:port,host:port/path,\n"
+		"                           redis://host:port/path, or\n"
 		"                           local: (this host only; the default);\n"
 		"                           for some of them, [store \"prefix\"] in FILE\n"
 		"  --config FILE            configuration (default " DEFAULT_CONFIG_FILE

@@ -2,7 +2,7 @@
 # What every system test starts with: `. "$(dirname "$0")/../functions.sh"`.
 #
 # A test is a bash program that ends with 0 (passed), 77 (skipped, with a reason) or anything else (failed).
-# It has a folder of its own, $dir, in which everything lives that it starts: servers of ZooKeeper and etcd, daemons
+# It has a folder of its own, $dir, in which everything lives that it starts: servers of ZooKeeper, etcd and Redis, daemons
 # (each one is a "host" and mounts $dir/HOST) and programs that use them. All of that is ended and taken away
 # when the test ends, however it ends. No port, path or time is fixed; whatever is waited for has a deadline.
 #
@@ -32,12 +32,14 @@ python=/usr/bin/python3
 deadline=180 # seconds that anything which must happen is given: an election alone may take ZooKeeper half a minute
 prompt=4    # seconds for what must wait for no answer of the servers: less than try_limit and what sessions live there
 
-servers_under=() # a command that runs the servers of ZooKeeper and etcd: theirs follows
+servers_under=() # a command that runs the servers of ZooKeeper, etcd and Redis: theirs follows
 
 # shellcheck source=processes.sh
 . "$tests/processes.sh"
 # shellcheck source=etcd.sh
 . "$tests/etcd.sh"
+# shellcheck source=redis.sh
+. "$tests/redis.sh"
 
 if [ -n "${DLOCKFS_TEST_DIR:-}" ]; then
     dir=$DLOCKFS_TEST_DIR
@@ -601,6 +603,7 @@ zookeeper() {
 wait_claims() {
     case $store in
         etcd:*) etcd_wait_claims "$@" ;;
+        redis:*) redis_wait_claims "$@" ;;
         *) zookeeper wait-claims "/dlockfs/$1" "$2" "$deadline" ;;
     esac
 }
@@ -699,10 +702,11 @@ kill_dlockfs() {
 }
 
 # start_proxy NAME [SERVER]: a link to the server that cut_link and join_link act on. Prints nothing; the address
-# is in $dir/NAME/address. The server is ZooKeeper's or etcd's: the one that has no other name, unless one is given.
+# is in $dir/NAME/address. The server is ZooKeeper's, etcd's or Redis': the one that has no other name, unless one is given.
 start_proxy() {
     local port server=zk
     [[ $store != etcd:* ]] || server=etcd
+    [[ $store != redis*:* ]] || server=redis
     mkdir -p "$dir/$1"
     port=$(free_port)
     echo "127.0.0.1:$port" >"$dir/$1/address"

@@ -73,18 +73,23 @@ static int open_store(struct shard *shard, const struct config *config, size_t i
 {
 	const struct config_store *store = &config->stores[index];
 	const struct store_kind *kind = stores_find(store->url.scheme);
+	const struct store_contention contention = config_contention(config, index);
 	const struct store_options options = {
 		.url = &store->url,
 		.access = &store->access,
 		.session_timeout_ms = config_session_timeout_ms(config, index),
+		.contention = &contention,
 		.new_root = config_has_new_root(config, index) && former == NULL,
 		.statistics = &shard->statistics,
+		.rehearsal = former != NULL && former->rehearsal,
 		.session = former != NULL ? former->session : NULL,
 	};
 
-	engine_set_abilities(shard->engine, kind->abilities);
 	shard->abilities = kind->abilities;
-	if (kind->is_remote && former != NULL && former->rehearsal)
+	if (kind->lacks != NULL)
+		shard->abilities &= ~kind->lacks(&store->url);
+	engine_set_abilities(shard->engine, shard->abilities);
+	if (kind->is_remote && !kind->keeps_claims && options.rehearsal)
 		return 0;
 	return kind->open(&options, &engine_store_events, shard->engine, &shard->store);
 }

@@ -11,6 +11,9 @@
 #include "stores/etcd/store.h"
 #endif
 #include "stores/local/store.h"
+#ifdef HAVE_REDIS
+#include "stores/redis/store.h"
+#endif
 #include "stores/zookeeper/store.h"
 
 static const struct store_kind *const kinds[] = {
@@ -18,6 +21,9 @@ static const struct store_kind *const kinds[] = {
 	&store_zookeeper_kind,
 #ifdef HAVE_ETCD
 	&store_etcd_kind,
+#endif
+#ifdef HAVE_REDIS
+	&store_redis_kind,
 #endif
 };
 

@@ -158,6 +158,11 @@ static void write_space(const struct store *store, FILE *out)
 			space.is_corrupt ? "CORRUPT" : "");
 }
 
+static void write_warning(void *context, const char *text)
+{
+	write_line(context, "store_warning", text);
+}
+
 static void write_shard(const struct shard *shard, FILE *out)
 {
 	struct engine_counts counts = engine_counts(shard->engine);
@@ -174,6 +179,8 @@ static void write_shard(const struct shard *shard, FILE *out)
 		counts.locks, counts.holders, counts.kept, counts.waiters, shard->fenced,
 		lockfiles_count(shard->lockfiles));
 	write_space(shard->store, out);
+	if (shard->store->ops->warn != NULL)
+		shard->store->ops->warn(shard->store, write_warning, out);
 	engine_each_worn(shard->engine, write_worn, out);
 }
 

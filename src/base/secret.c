@@ -191,6 +191,22 @@ int secret_read(const char *file, enum secret_form form, struct secret **ret, ch
 	return error;
 }
 
+int secret_make(const char *password, size_t bytes, struct secret **ret)
+{
+	struct secret *secret;
+
+	if (bytes > SECRET_BYTES_MAX || judge(password, bytes, SECRET_PASSWORD) != NULL)
+		return -EINVAL;
+	secret = create();
+	if (secret == NULL)
+		return -ENOMEM;
+	memcpy(secret->text, password, bytes);
+	secret->text[bytes] = '\0';
+	secret->bytes = bytes + 1;
+	*ret = secret;
+	return 0;
+}
+
 struct secret *secret_copy(const struct secret *secret)
 {
 	struct secret *copy = secret != NULL ? create() : NULL;

@@ -35,6 +35,11 @@ int secret_check_file(const char *file, char *why, size_t why_bytes);
 int secret_read(const char *file, enum secret_form form, struct secret **ret, char *why,
 		size_t why_bytes);
 
+/* Makes a secret of these bytes, a password that stands elsewhere than in a file. Returns 0 and
+ * *ret, for secret_destroy(); or -ENOMEM, or -EINVAL: it is empty, too long or has control
+ * characters. */
+int secret_make(const char *password, size_t bytes, struct secret **ret);
+
 /* Returns NULL when out of memory, or if `secret` is NULL. */
 struct secret *secret_copy(const struct secret *secret);
 

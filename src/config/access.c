@@ -10,9 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/url.h"
-
-/* Whether this build's library for ZooKeeper can do that. etcd has TLS in any build. */
+/* Whether this build's library for ZooKeeper can do that. The others have TLS in any build. */
 #ifdef HAVE_ZOOKEEPER_TLS
 static const bool has_tls = true;
 #else
@@ -49,6 +47,8 @@ static const struct member {
 	{"tls_password_file", SECRET(tls_password), NULL},
 	{"sasl_password_file", SECRET(sasl_password), STORE_SCHEME_ZOOKEEPER},
 	{"etcd_password_file", SECRET(password), STORE_SCHEME_ETCD},
+	{"redis_user", TEXT(redis_user), STORE_SCHEME_REDIS},
+	{"redis_password_file", SECRET(redis_password), STORE_SCHEME_REDIS},
 };
 
 /* The text, or the file of the secret. */
@@ -138,16 +138,30 @@ __attribute__((format(printf, 3, 4))) static bool accuse(struct fault *fault, co
 	return false;
 }
 
-/* The first key that is set and is not one of that scheme, or NULL. */
-static const char *find_foreign(const struct store_access *access, const char *scheme)
+/* As people call it. */
+static const char *title_of(const char *scheme)
 {
-	for (size_t i = 0; i < COUNT(members); i++) {
-		if (*text_of(access, i) != NULL && members[i].scheme != NULL &&
-		    strcmp(members[i].scheme, scheme) != 0)
-			return members[i].key;
+	return strcmp(scheme, STORE_SCHEME_ZOOKEEPER) == 0 ? "ZooKeeper"
+	       : strcmp(scheme, STORE_SCHEME_ETCD) == 0	   ? "etcd"
+							   : "Redis";
+}
+
+/* Whether no key is set that is of another store than that of the scheme. */
+static bool check_own(const struct store_access *access, const char *scheme, struct fault *fault)
+{
+	const char *key = NULL, *its = NULL;
+
+	for (size_t i = 0; i < COUNT(members) && key == NULL; i++) {
+		its = members[i].scheme;
+		if (*text_of(access, i) != NULL && its != NULL && strcmp(its, scheme) != 0)
+			key = members[i].key;
 	}
-	return access->acl != STORE_ACL_AUTO && strcmp(scheme, STORE_SCHEME_ZOOKEEPER) != 0 ? "acl"
-											    : NULL;
+	if (key == NULL && access->acl != STORE_ACL_AUTO &&
+	    strcmp(scheme, STORE_SCHEME_ZOOKEEPER) != 0)
+		key = "acl", its = STORE_SCHEME_ZOOKEEPER;
+	return key == NULL ||
+	       accuse(fault, key, "%s is for %s, expected it left out where %s is the store", key,
+		      title_of(its), title_of(scheme));
 }
 
 /* The first key that begins so and is set, or NULL. */
@@ -184,14 +198,11 @@ static const char *judge_zookeeper(const struct store_access *access)
 
 static bool check_zookeeper(const struct store_access *access, struct fault *fault)
 {
-	const char *foreign = find_foreign(access, STORE_SCHEME_ZOOKEEPER);
 	const char *tls = find_set(access, "tls_"), *sasl = find_set(access, "sasl_");
 	const char *wrong;
 
-	if (foreign != NULL)
-		return accuse(fault, foreign,
-			      "%s is for etcd, expected it left out where ZooKeeper is the store",
-			      foreign);
+	if (!check_own(access, STORE_SCHEME_ZOOKEEPER, fault))
+		return false;
 	if ((tls != NULL && !has_tls) || (sasl != NULL && !has_sasl))
 		return accuse(fault, tls != NULL && !has_tls ? tls : sasl,
 			      "%s: the ZooKeeper library of this build has no %s, expected one "
@@ -209,42 +220,84 @@ static bool check_zookeeper(const struct store_access *access, struct fault *fau
 		      access->acl == STORE_ACL_PRIVATE ? "private" : "creator");
 }
 
+/* A key that is set, and needs another one that is not. */
+struct lone {
+	const char *key, *needed; /* NULL: there is none */
+};
+
+static void note_lone(struct lone *lone, const char *key, bool has_key, const char *needed,
+		      bool has_needed)
+{
+	if (lone->key == NULL && has_key && !has_needed)
+		*lone = (struct lone){key, needed};
+}
+
+/* Of what is the same for all that use our TLS. */
+static struct lone find_lone_of_tls(const struct store_access *access)
+{
+	struct lone lone = {0};
+	bool has_certificate = access->tls_certificate != NULL, has_key = access->tls_key != NULL;
+
+	note_lone(&lone, "tls_password_file", access->tls_password.file != NULL, "tls_key",
+		  has_key);
+	note_lone(&lone, "tls_key", has_key, "tls_certificate", has_certificate);
+	note_lone(&lone, "tls_certificate", has_certificate, "tls_key", has_key);
+	return lone;
+}
+
+static bool check_lone(const struct lone *lone, struct fault *fault)
+{
+	return lone->key == NULL ||
+	       accuse(fault, NULL, "%s without %s, expected it as well", lone->key, lone->needed);
+}
+
 /* As etcdctl has them: the servers' certificates are always checked, a certificate of one's own is
  * not needed. */
 static bool check_etcd(const struct store_access *access, struct fault *fault)
 {
-	const char *foreign = find_foreign(access, STORE_SCHEME_ETCD);
-	const char *lone = NULL, *other = NULL;
+	struct lone lone = find_lone_of_tls(access);
+	bool has_password = access->password.file != NULL;
 
-	if (foreign != NULL)
-		return accuse(fault, foreign,
-			      "%s is for ZooKeeper, expected it left out where etcd is the store",
-			      foreign);
-	if (access->tls_password.file != NULL && access->tls_key == NULL)
-		lone = "tls_password_file", other = "tls_key";
-	else if ((access->tls_certificate == NULL) != (access->tls_key == NULL))
-		lone = access->tls_key != NULL ? "tls_key" : "tls_certificate",
-		other = access->tls_key != NULL ? "tls_certificate" : "tls_key";
-	else if (access->tls_certificate != NULL && access->tls_ca == NULL)
-		lone = "tls_certificate", other = "tls_ca";
-	else if ((access->user == NULL) != (access->password.file == NULL))
-		lone = access->user != NULL ? "etcd_user" : "etcd_password_file",
-		other = access->user != NULL ? "etcd_password_file" : "etcd_user";
-	return lone == NULL ||
-	       accuse(fault, NULL, "%s without %s, expected it as well", lone, other);
+	note_lone(&lone, "tls_certificate", access->tls_certificate != NULL, "tls_ca",
+		  access->tls_ca != NULL);
+	note_lone(&lone, "etcd_user", access->user != NULL, "etcd_password_file", has_password);
+	note_lone(&lone, "etcd_password_file", has_password, "etcd_user", access->user != NULL);
+	return check_own(access, STORE_SCHEME_ETCD, fault) && check_lone(&lone, fault);
 }
 
-bool store_access_check(const struct store_access *access, const char *scheme, const char **ret_key,
-			char *why, size_t why_bytes)
+/* As redis-cli has them. That connections are by TLS is said by the address. */
+static bool check_redis(const struct store_access *access, const struct store_url *url,
+			struct fault *fault)
+{
+	struct lone lone = find_lone_of_tls(access);
+	const char *tls = find_set(access, "tls_"), *own = find_set(access, "redis_");
+	bool is_redis = strcmp(url->scheme, STORE_SCHEME_REDIS) == 0;
+
+	note_lone(&lone, "redis_user", access->redis_user != NULL, "redis_password_file",
+		  access->redis_password.file != NULL);
+	if (!check_own(access, STORE_SCHEME_REDIS, fault) || !check_lone(&lone, fault))
+		return false;
+	if (is_redis && tls != NULL && !url->has_tls)
+		return accuse(fault, tls, "%s, but url is redis://, expected rediss://", tls);
+	return own == NULL || (url->user == NULL && url->password == NULL) ||
+	       accuse(fault, own, "%s, and a user or password in url as well, expected one of them",
+		      own);
+}
+
+bool store_access_check(const struct store_access *access, const struct store_url *url,
+			const char **ret_key, char *why, size_t why_bytes)
 {
 	struct fault fault, other;
 	bool is_right;
 
-	if (strcmp(scheme, STORE_SCHEME_ETCD) == 0)
+	if (strcmp(url->scheme, STORE_SCHEME_ETCD) == 0)
 		is_right = check_etcd(access, &fault);
+	else if (strcmp(url->scheme, STORE_SCHEME_REDIS) == 0)
+		is_right = check_redis(access, url, &fault);
 	else
 		is_right = check_zookeeper(access, &fault) ||
-			   (strcmp(scheme, STORE_SCHEME_LOCAL) == 0 && check_etcd(access, &other));
+			   (strcmp(url->scheme, STORE_SCHEME_LOCAL) == 0 &&
+			    (check_etcd(access, &other) || check_redis(access, url, &other)));
 	if (is_right)
 		return true;
 	*ret_key = fault.key;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/secret.h"
+#include "config/url.h"
 
 enum store_acl {
 	STORE_ACL_AUTO,	   /* STORE_ACL_CREATOR if the daemon shows an identity, else open */
@@ -45,6 +46,8 @@ struct store_access {
 	char *sasl_host;
 	char *user; /* of etcd, and its password: as `etcdctl --user` */
 	struct secret_file password;
+	char *redis_user; /* and its password; without a user that of the default user */
+	struct secret_file redis_password;
 };
 
 /* Copies into *ret, for store_access_finish(). Returns 0 or -ENOMEM. */
@@ -59,12 +62,12 @@ bool store_access_has_identity(const struct store_access *access);
 /* The value that counts, never STORE_ACL_AUTO. */
 enum store_acl store_access_acl(const struct store_access *access);
 
-/* Whether the keys go together, and are keys of a store of that scheme. STORE_SCHEME_LOCAL, which
- * the store has until an url is given, takes what any other scheme takes. Returns true; or false,
+/* Whether the keys go together, and with the address of the store. STORE_SCHEME_LOCAL, which the
+ * store has until an url is given, takes what any other scheme takes. Returns true; or false,
  * with one line in `why` (what is wrong, and what is expected), and in *ret_key the key that is to
  * be taken out, NULL if it is one of several. */
-bool store_access_check(const struct store_access *access, const char *scheme, const char **ret_key,
-			char *why, size_t why_bytes);
+bool store_access_check(const struct store_access *access, const struct store_url *url,
+			const char **ret_key, char *why, size_t why_bytes);
 
 /* Keeps the secrets from the swap in a child of fork(2) too: secret_lock(). */
 void store_access_lock(const struct store_access *access);

@@ -83,6 +83,20 @@ const struct config_key config_keys[] = {
 	 "user that this host is to etcd"},
 	{"store", "etcd_password_file", PASSWORD_FILE, IN_STORE(access.password), 0, 0, "", true,
 	 "password of the etcd user, in a file of mode 0600"},
+	{"store", "redis_user", WORD, IN_STORE(access.redis_user), 0, 0, "", true,
+	 "user that this host is to Redis"},
+	{"store", "redis_password_file", PASSWORD_FILE, IN_STORE(access.redis_password), 0, 0, "",
+	 true, "password of the Redis user, or of Redis itself, in a file of mode 0600"},
+	{"store", "retry_delay", DURATION, IN_STORE(contention.retry_delay_ms), 1, MINUTE, "15ms",
+	 true, "Redis is asked again for a lock that others hold after so long"},
+	{"store", "retry_jitter", DURATION, IN_STORE(contention.retry_jitter_ms), 1, MINUTE, "15ms",
+	 true, "and up to so much later, at random"},
+	{"store", "turn_grants", NUMBER, IN_STORE(contention.turn_grants), 1, 1000000, "32", true,
+	 "a host gives a lock of Redis back to others after so many claims in a row"},
+	{"store", "turn_time", DURATION, IN_STORE(contention.turn_time_ms), 1, HOUR, "500ms", true,
+	 "or after so long, as soon as its callers are done"},
+	{"store", "turn_pause", DURATION, IN_STORE(contention.turn_pause_ms), 1, MINUTE, "120ms",
+	 true, "and asks for it again so long after that"},
 	{"locks", "wait_limit", DURATION_OR_FOREVER, IN_POLICY(wait_limit_ms), SECOND,
 	 CONFIG_FOREVER - 1, "forever", false,
 	 "a waiting call fails with ENOLCK after so long without the store"},
@@ -287,7 +301,10 @@ static void apply_section(struct lock_policy *policy, const struct config_sectio
 bool config_lacks_recipe(const struct config *config)
 {
 	for (size_t i = 0; i < config->store_count; i++) {
-		if (strcmp(config->stores[i].url.scheme, STORE_SCHEME_ETCD) != 0)
+		const char *scheme = config->stores[i].url.scheme;
+
+		if (strcmp(scheme, STORE_SCHEME_ETCD) != 0 &&
+		    strcmp(scheme, STORE_SCHEME_REDIS) != 0)
 			return false;
 	}
 	for (size_t i = 0; i < config->section_count; i++) {
@@ -307,8 +324,7 @@ int config_check(const struct config *config, char *why, size_t why_bytes)
 	for (size_t i = 0; i < config->store_count; i++) {
 		const struct config_store *store = &config->stores[i];
 
-		if (store_access_check(&store->access, store->url.scheme, &key, detail,
-				       sizeof(detail)))
+		if (store_access_check(&store->access, &store->url, &key, detail, sizeof(detail)))
 			continue;
 		snprintf(why, why_bytes, "[" CONFIG_STORE_SECTION "%s%s%s]: %s",
 			 *store->prefix ? " \"" : "", store->prefix, *store->prefix ? "\"" : "",
@@ -496,16 +512,34 @@ bool config_leads_to_store(const struct config *config, const char *path)
 	return false;
 }
 
+static int64_t own_or(int64_t own, int64_t fallback)
+{
+	return own > 0 ? own : fallback;
+}
+
 int64_t config_session_timeout_ms(const struct config *config, size_t store)
 {
-	int64_t own_ms = config->stores[store].session_timeout_ms;
-
-	return own_ms > 0 ? own_ms : config->stores[0].session_timeout_ms;
+	return own_or(config->stores[store].session_timeout_ms,
+		      config->stores[0].session_timeout_ms);
 }
 
 bool config_has_new_root(const struct config *config, size_t store)
 {
 	return config->stores[store].new_root || config->stores[0].new_root;
+}
+
+struct store_contention config_contention(const struct config *config, size_t store)
+{
+	const struct store_contention *all = &config->stores[0].contention;
+	const struct store_contention *own = &config->stores[store].contention;
+
+	return (struct store_contention){
+		.retry_delay_ms = own_or(own->retry_delay_ms, all->retry_delay_ms),
+		.retry_jitter_ms = own_or(own->retry_jitter_ms, all->retry_jitter_ms),
+		.turn_grants = own_or(own->turn_grants, all->turn_grants),
+		.turn_time_ms = own_or(own->turn_time_ms, all->turn_time_ms),
+		.turn_pause_ms = own_or(own->turn_pause_ms, all->turn_pause_ms),
+	};
 }
 
 void config_describe(FILE *out)

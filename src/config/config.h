@@ -33,6 +33,7 @@
 #include <sys/types.h>
 
 #include "config/access.h"
+#include "config/contention.h"
 #include "config/url.h"
 
 #define CONFIG_FOREVER INT64_MAX
@@ -112,6 +113,7 @@ struct config_store {
 	int64_t session_timeout_ms; /* asked of the store; 15s. 0: as that of [store] */
 	bool new_root; /* when the daemon starts, nobody holds anything there; no. Or as [store] */
 	struct store_access access; /* nobody, auto. Of this store alone */
+	struct store_contention contention;
 };
 
 struct config_section; /* one [locks "pattern"] */
@@ -201,6 +203,9 @@ bool config_leads_to_store(const struct config *config, const char *path);
 
 /* The session timeout to ask a store for: its own, or that of [store]. */
 int64_t config_session_timeout_ms(const struct config *config, size_t store);
+
+/* How to contend in a store: as its own section says, or [store]. */
+struct store_contention config_contention(const struct config *config, size_t store);
 
 /* Whether the root of a store is said to be new: in its own section, or in [store]. */
 bool config_has_new_root(const struct config *config, size_t store);

@@ -149,9 +149,9 @@ static int end_section(struct reading *reading)
 	if (reading->place > 0 && !(reading->keys_seen & CONFIG_KEY_BIT(url)))
 		return fail_above(reading, line,
 				  "section [store \"%s\"] without a url, expected url = "
-				  "zookeeper://... or etcd://...",
+				  "zookeeper://..., etcd://... or redis://...",
 				  store->prefix);
-	if (store_access_check(&store->access, store->url.scheme, &name, why, sizeof(why)))
+	if (store_access_check(&store->access, &store->url, &name, why, sizeof(why)))
 		return 0;
 	key = name != NULL ? config_find_key(CONFIG_STORE_SECTION, name) : NULL;
 	/* Unless the configuration had it before the file. */

@@ -38,9 +38,9 @@ int config_set_key(struct config *config, const struct config_key *key, size_t p
 
 /* What is wrong if config_lacks_recipe(). */
 #define CONFIG_RECIPE_IS_FOREIGN                                                                   \
-	"recipe is for ZooKeeper, expected it left out where etcd is the store"
+	"recipe is for ZooKeeper, expected it left out where etcd or Redis is the store"
 
-/* Whether a recipe is set though no lock can have one, because all stores are etcd's. */
+/* Whether a recipe is set though no lock can have one, because all stores are etcd's or Redis'. */
 bool config_lacks_recipe(const struct config *config);
 
 /* Appends a section with nothing set; `pattern` (copied) may be NULL. Returns 0 or -ENOMEM. */

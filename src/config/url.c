@@ -13,12 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "claim/znode_path.h"
 
 #ifdef HAVE_ETCD
 const bool store_url_has_etcd = true;
 #else
 const bool store_url_has_etcd = false;
+#endif
+#ifdef HAVE_REDIS
+const bool store_url_has_redis = true;
+#else
+const bool store_url_has_redis = false;
 #endif
 
 #define LOCAL_URL      STORE_SCHEME_LOCAL ":"
@@ -30,16 +36,24 @@ const bool store_url_has_etcd = false;
 /* What is before "://" and decides about what is behind it. */
 struct scheme {
 	const char *name;
+	const char *store; /* STORE_SCHEME_... */
 	const char *default_port;
 	bool has_brackets; /* of IPv6 addresses, in store_url.servers */
+	bool has_user;	   /* there may be "user:password@" */
+	bool has_tls;
 	/* Whether "/path" without a slash at its end is one. */
 	bool (*is_root)(const char *root);
 	const char *expected_root;
+	/* Whether this build has it, and what the meson option is called. NULL: any build has. */
+	const bool *is_built;
+	const char *option;
 };
 
 /* What is being parsed. */
 struct parse {
 	const char *text;
+	char *shown;		/* the text without user and password, for people */
+	const char *secret_end; /* behind them, in the text: nothing before that is shown */
 	const struct scheme *scheme;
 	char *why;
 	size_t why_bytes;
@@ -49,8 +63,10 @@ struct parse {
 static int reject(const struct parse *parse, const char *kind, const char *what, size_t bytes,
 		  const char *expected)
 {
+	if (what < parse->secret_end)
+		what = "***", bytes = strlen(what);
 	snprintf(parse->why, parse->why_bytes, "bad %s \"%.*s\" in store \"%s\", expected %s", kind,
-		 (int)bytes, what, parse->text, expected);
+		 (int)bytes, what, parse->shown, expected);
 	return -EINVAL;
 }
 
@@ -161,8 +177,8 @@ static int parse_servers(const struct parse *parse, const char *list, size_t byt
 	return 0;
 }
 
-/* In etcd a path is what keys begin with: any bytes would do. */
-static bool is_etcd_root(const char *root)
+/* A path that is what keys begin with: any bytes would do. */
+static bool is_prefix(const char *root)
 {
 	while (*root == '/') {
 		const char *name = ++root;
@@ -180,23 +196,52 @@ static bool is_etcd_root(const char *root)
 	return true;
 }
 
-static const struct scheme zookeeper = {
-	STORE_SCHEME_ZOOKEEPER,
-	"2181",
-	false,
-	znode_path_is_root,
-	"printable names divided by single slashes, none of them \".\" or \"..\" or with a '%', "
-	"the "
-	"first not \"zookeeper\"",
-};
+#define EXPECTED_NAMES                                                                             \
+	"printable names divided by single slashes, none of them \".\", \"..\" or \"" STATUS_NAME  \
+	"\""
 
-static const struct scheme etcd = {
-	STORE_SCHEME_ETCD,
-	"2379",
-	true,
-	is_etcd_root,
-	"printable names divided by single slashes, none of them \".\", \"..\" or \"" STATUS_NAME
-	"\"",
+static const struct scheme schemes[] = {
+	{
+		.name = STORE_SCHEME_ZOOKEEPER,
+		.store = STORE_SCHEME_ZOOKEEPER,
+		.default_port = "2181",
+		.is_root = znode_path_is_root,
+		.expected_root = "printable names divided by single slashes, none of them \".\" or "
+				 "\"..\" or with a '%', the first not \"zookeeper\"",
+	},
+	{
+		.name = STORE_SCHEME_ETCD,
+		.store = STORE_SCHEME_ETCD,
+		.default_port = "2379",
+		.has_brackets = true,
+		.is_root = is_prefix,
+		.expected_root = EXPECTED_NAMES,
+		.is_built = &store_url_has_etcd,
+		.option = "etcd",
+	},
+	{
+		.name = STORE_SCHEME_REDIS,
+		.store = STORE_SCHEME_REDIS,
+		.default_port = "6379",
+		.has_brackets = true,
+		.has_user = true,
+		.is_root = is_prefix,
+		.expected_root = EXPECTED_NAMES,
+		.is_built = &store_url_has_redis,
+		.option = "redis",
+	},
+	{
+		.name = STORE_SCHEME_REDIS "s",
+		.store = STORE_SCHEME_REDIS,
+		.default_port = "6379",
+		.has_brackets = true,
+		.has_user = true,
+		.has_tls = true,
+		.is_root = is_prefix,
+		.expected_root = EXPECTED_NAMES,
+		.is_built = &store_url_has_redis,
+		.option = "redis",
+	},
 };
 
 /* Parses the text after the servers: "", "/" or "/path" with or without a slash at its end. */
@@ -218,14 +263,66 @@ static int parse_root(const struct parse *parse, const char *path, char **ret)
 	return reject(parse, "path", path, strlen(path), parse->scheme->expected_root);
 }
 
+/* One of user and password, of `bytes`, each of which may be %XX. Returns 0, and NULL if it is
+ * empty; or -EINVAL or -ENOMEM. */
+static int decode(const char *text, size_t bytes, char **ret)
+{
+	size_t escapes = 0;
+	char *to = bytes > 0 ? malloc(bytes + 1) : NULL;
+
+	if (bytes > 0 && to == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < bytes; i++)
+		escapes += text[i] == '%';
+	if (to != NULL) {
+		escape_decode_lenient(to, bytes + 1, text, bytes);
+		if (strlen(to) != bytes - 2 * escapes) {
+			explicit_bzero(to, bytes);
+			free(to);
+			return -EINVAL;
+		}
+	}
+	*ret = to;
+	return 0;
+}
+
+/* Parses the `bytes` of "user:password". */
+static int parse_user(const struct parse *parse, const char *text, size_t bytes,
+		      struct store_url *url)
+{
+	const char *colon = memchr(text, ':', bytes);
+	size_t user_bytes = colon != NULL ? (size_t)(colon - text) : bytes;
+	char *password = NULL;
+	int error = decode(text, user_bytes, &url->user);
+
+	if (!error && colon != NULL)
+		error = decode(colon + 1, bytes - user_bytes - 1, &password);
+	if (!error && password != NULL) {
+		error = secret_make(password, strlen(password), &url->password);
+		explicit_bzero(password, strlen(password));
+	}
+	free(password);
+	return error == -EINVAL
+		       ? reject(parse, "user or password", text, bytes,
+				"printable ones, with %XX for what has a meaning in an address")
+		       : error;
+}
+
 /* `list` is what is behind "://". */
 static int parse_remote(const struct parse *parse, const char *list, struct store_url *ret)
 {
-	struct store_url url = {.scheme = parse->scheme->name};
+	struct store_url url = {.scheme = parse->scheme->store, .has_tls = parse->scheme->has_tls};
 	size_t bytes = strcspn(list, "/");
-	int error;
+	const char *at = parse->scheme->has_user ? memrchr(list, '@', bytes) : NULL;
+	int error = 0;
 
-	error = parse_servers(parse, list, bytes, &url.servers);
+	if (at != NULL) {
+		error = parse_user(parse, list, (size_t)(at - list), &url);
+		bytes -= (size_t)(at + 1 - list);
+		list = at + 1;
+	}
+	if (!error)
+		error = parse_servers(parse, list, bytes, &url.servers);
 	if (!error)
 		error = parse_root(parse, list + bytes, &url.root);
 	if (error) {
@@ -239,44 +336,72 @@ static int parse_remote(const struct parse *parse, const char *list, struct stor
 /* Returns NULL if the text begins with no scheme of servers; else *ret is what is behind it. */
 static const struct scheme *find_scheme(const char *text, const char **ret)
 {
-	static const struct scheme *const schemes[] = {&zookeeper, &etcd};
-
 	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++) {
-		size_t bytes = strlen(schemes[i]->name);
+		size_t bytes = strlen(schemes[i].name);
 
-		if (strncmp(text, schemes[i]->name, bytes) == 0 &&
+		if (strncmp(text, schemes[i].name, bytes) == 0 &&
 		    strncmp(text + bytes, "://", 3) == 0) {
 			*ret = text + bytes + 3;
-			return schemes[i];
+			return &schemes[i];
 		}
 	}
 	return NULL;
 }
 
-int store_url_parse(const char *text, struct store_url *ret, char *why, size_t why_bytes)
+/* The text for people: what may be a password is up to the last "@", wherever that is. */
+static int hide_secret(struct parse *parse, const char *list)
 {
-	const char *list = NULL;
-	const struct parse parse = {text, find_scheme(text, &list), why, why_bytes};
-	int error;
+	const char *at =
+		parse->scheme == NULL || parse->scheme->has_user ? strrchr(parse->text, '@') : NULL;
 
-	if (strcmp(text, LOCAL_URL) == 0) {
+	parse->secret_end = at != NULL ? at + 1 : NULL;
+	if (at == NULL)
+		parse->shown = strdup(parse->text);
+	else if (asprintf(&parse->shown, "%.*s***%s", list != NULL ? (int)(list - parse->text) : 0,
+			  parse->text, at) < 0)
+		parse->shown = NULL;
+	return parse->shown != NULL ? 0 : -ENOMEM;
+}
+
+static int parse_text(const struct parse *parse, const char *list, struct store_url *ret)
+{
+	const struct scheme *scheme = parse->scheme;
+
+	if (strcmp(parse->text, LOCAL_URL) == 0) {
 		*ret = (struct store_url){.scheme = STORE_SCHEME_LOCAL};
 		return 0;
 	}
-	if (parse.scheme == NULL) {
-		snprintf(why, why_bytes, "bad store \"%s\", expected " STORE_URL_FORMS, text);
+	if (scheme == NULL) {
+		snprintf(parse->why, parse->why_bytes,
+			 "bad store \"%s\", expected " STORE_URL_FORMS, parse->shown);
 		return -EINVAL;
 	}
-	if (parse.scheme == &etcd && !store_url_has_etcd) {
-		snprintf(why, why_bytes,
-			 "store \"%s\", but this dlockfs was built without etcd, expected another "
-			 "store, or a build with -Detcd=enabled",
-			 text);
+	if (scheme->is_built != NULL && !*scheme->is_built) {
+		snprintf(parse->why, parse->why_bytes,
+			 "store \"%s\", but this dlockfs was built without %s, expected another "
+			 "store, or a build with -D%s=enabled",
+			 parse->shown, scheme->option, scheme->option);
 		return -EINVAL;
 	}
-	error = parse_remote(&parse, list, ret);
+	return parse_remote(parse, list, ret);
+}
+
+int store_url_parse(const char *text, struct store_url *ret, char *why, size_t why_bytes)
+{
+	const char *list = NULL;
+	struct parse parse = {
+		.text = text,
+		.scheme = find_scheme(text, &list),
+		.why = why,
+		.why_bytes = why_bytes,
+	};
+	int error = hide_secret(&parse, list);
+
+	if (!error)
+		error = parse_text(&parse, list, ret);
 	if (error == -ENOMEM)
 		snprintf(why, why_bytes, "out of memory");
+	free(parse.shown);
 	return error;
 }
 
@@ -295,5 +420,7 @@ void store_url_finish(struct store_url *url)
 {
 	free(url->servers);
 	free(url->root);
+	free(url->user);
+	secret_destroy(url->password);
 	*url = (struct store_url){0};
 }

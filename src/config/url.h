@@ -6,10 +6,17 @@
  *     zookeeper://host[:port][,host[:port]...]/path an ensemble and the znode that holds the locks
  *     etcd://host[:port][,host[:port]...]/path      a cluster, and what its keys of locks begin
  * with
+ *     redis://[user:password@]host[:port]/path      a server, and what its keys begin with
+ *     redis://[user:password@]host[:port],host[:port][,host[:port]...]/path
+ *                                                   servers that do not know each other (Redlock)
+ *     rediss://...                                  the same, by TLS
  *
- * IPv6 hosts stand in brackets. The port is 2181, etcd's 2379, unless given. The path may be left
+ * IPv6 hosts stand in brackets. The port is 2181, etcd's 2379, Redis' 6379, unless given. User and
+ * password may be left out, or one of them; each byte of them may be written as %XX, as those must
+ * be that have a meaning in an address. No message has a part of them. The path may be left
  * out: then it is /dlockfs; "/" alone is the server's root, or no prefix. The names in ZooKeeper's
- * path must be ones that znode_path_encode() leaves as they are; those in etcd's are printable.
+ * path must be ones that znode_path_encode() leaves as they are; those in etcd's and
+ * Redis' are printable.
  *
  * Pure functions: no I/O, any thread.
  */
@@ -19,18 +26,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/secret.h"
+
 /* What an address begins with, up to the colon. */
 #define STORE_SCHEME_LOCAL     "local"
 #define STORE_SCHEME_ZOOKEEPER "zookeeper"
 #define STORE_SCHEME_ETCD      "etcd"
+#define STORE_SCHEME_REDIS     "redis"
 
 /* All of them, as messages and the help show them. */
 #define STORE_URL_FORMS                                                                            \
-	STORE_SCHEME_LOCAL ":, or " STORE_SCHEME_ZOOKEEPER ":// or " STORE_SCHEME_ETCD             \
-			   ":// with host[:port][,host[:port]...][/path]"
+	STORE_SCHEME_LOCAL ":, or " STORE_SCHEME_ZOOKEEPER "://, " STORE_SCHEME_ETCD               \
+			   "://, " STORE_SCHEME_REDIS ":// or " STORE_SCHEME_REDIS                 \
+			   "s:// with host[:port][,host[:port]...][/path]"
 
-/* Whether this build can use etcd. */
+/* Whether this build can use it. */
 extern const bool store_url_has_etcd;
+extern const bool store_url_has_redis;
 
 struct store_url {
 	const char *scheme; /* one of these */
@@ -38,13 +50,16 @@ struct store_url {
 			* as in "[::1]:2379"; but without them for ZooKeeper, whose zookeeper_init()
 			* resolves no others: "::1:2181" */
 	char *root; /* "/path" without a trailing slash, "" for the server's root; NULL for local */
+	bool has_tls;		 /* the address says that connections are by TLS */
+	char *user;		 /* NULL: none is in the address, nor */
+	struct secret *password; /* a password */
 };
 
 /* Returns 0 and fills *ret, which store_url_finish() frees; or -EINVAL and one line in `why` that
  * says what is wrong and what would be right; or -ENOMEM. */
 int store_url_parse(const char *text, struct store_url *ret, char *why, size_t why_bytes);
 
-/* Whether both mean the same store. */
+/* Whether both mean the same store, for whomever and in whatever way. */
 bool store_url_equal(const struct store_url *a, const struct store_url *b);
 
 /* Frees what store_url_parse() filled in. A zeroed struct is fine. */

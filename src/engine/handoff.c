@@ -181,7 +181,8 @@ static void hand_on(struct claim *claim)
 	if (next != NULL && usable) {
 		/* Until it may be given to the caller, it does not go when its time is over. */
 		wish_clear_timer(claim->wishes);
-		if (lock_try_grant(engine))
+		/* One that may be missing is looked for first: see on_listed(). */
+		if (!lock->doubts.missing && lock_try_grant(engine))
 			handoff_give(claim, next);
 	} else if (next == NULL && usable && !wanted && !is_awaited(claim) && keep_ms > 0 &&
 		   !engine->grants.stopping) {

@@ -190,7 +190,7 @@ static void check_wishes(const struct claim *claim, struct books *books)
 	if (claim->state != CLAIM_HELD || !claim_is_kept(claim))
 		return;
 	require(claim->handoff != NULL, claim, "what is kept is handed on");
-	require(asked == 0 || !lock_may_grant(lock->engine), claim,
+	require(asked == 0 || !lock_may_grant(lock->engine) || lock->doubts.missing, claim,
 		"nobody waits for what nobody uses");
 	require(timer_is_set(&claim->wishes->timer) || asked > 0, claim,
 		"what nobody uses is kept for a time");

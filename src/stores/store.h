@@ -31,6 +31,7 @@
 
 #include "claim/name.h"
 #include "config/access.h"
+#include "config/contention.h"
 #include "config/url.h"
 #include "journal/journal.h"
 #include "journal/text.h"
@@ -430,6 +431,11 @@ struct store_ops {
 	 * store that has no service. O(1). */
 	void (*space)(const struct store *store, struct store_space *ret);
 
+	/* What of the service's own settings endangers locks: calls say() with a line for people
+	 * for each, that says what would be right. NULL in a store that knows nothing of them. */
+	void (*warn)(const struct store *store, void (*say)(void *context, const char *text),
+		     void *context);
+
 	/* The session, if another process can go on with it in place of this one, which must then
 	 * end without close(): a number that no other session has, and that read() tells of what
 	 * ends with it; 0: there is none.
@@ -485,9 +491,12 @@ struct store_options {
 	const struct store_url *url;
 	const struct store_access *access; /* the identity of this host, and what others may do */
 	int64_t session_timeout_ms;	   /* asked for; the service may grant another */
+	const struct store_contention *contention; /* in a store whose queues are of one host */
 	bool new_root; /* when it connects first, nobody holds anything below the root */
 	struct store_statistics *statistics; /* where to count how long operations took and how they
 						ended, until close() returns; NULL: nowhere */
+	bool rehearsal; /* no server is to be reached, nor anything dispatched: it is only to be
+			   seen whether restore_claims() can be done */
 	const void *session; /* what restore_session() has read: the session to go on with, which is
 				reported as lost if it is over by now, and what was known of the
 				service; NULL: nothing, and a new one */
@@ -509,8 +518,12 @@ struct store_options {
 struct store_kind {
 	const char *scheme; /* of its URL */
 	unsigned abilities; /* STORE_HAS_... */
+	/* Which of them a store at that address has not; NULL: none. */
+	unsigned (*lacks)(const struct store_url *url);
 	/* The claims are in a service, which has servers, a root and a session timeout; */
 	bool is_remote;
+	/* though what claims there are, only this process knows: restore_claims(); */
+	bool keeps_claims;
 	/* and what this host creates there says by itself who may change it (enum store_acl). */
 	bool has_acl;
 

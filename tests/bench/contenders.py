@@ -8,14 +8,17 @@ from driver import Driver
 import server
 
 
+# By a word: what stands behind the keys of what their servers take at least, and the servers.
+FLOORS = {"etcd": ("-etcd", "etcd"), "redis": ("-redis", "Redis")}
+
+
 class Contender:
     def __init__(self, key, label, words, command):
         self.key = key
         self.label = label
         self.words = dict((word.split("=") + [""])[:2] for word in words.split())
         self.missing = self.words.pop("missing", None)
-        self.floor = "-etcd" if "etcd" in self.words else ""
-        self.servers = "etcd" if "etcd" in self.words else "ZooKeeper"
+        self.floor, self.servers = next((found for word, found in FLOORS.items() if word in self.words), ("", "ZooKeeper"))
         self.driver = Driver(command)
         if self.missing is not None:
             self.missing = command[0]
@@ -49,8 +52,10 @@ class Counter:
             self.servers = server.ZooKeeper(address)
         elif contender.words.get("etcd"):
             self.servers = server.Etcd(contender.words["etcd"])
+        elif contender.words.get("redis"):
+            self.servers = server.Redis(contender.words["redis"])
         self.fuse = contender if "mount" in contender.words else None
-        self.requests = self.fuse_requests = 0
+        self.requests = self.sets = self.fuse_requests = 0
 
     def __enter__(self):
         if self.fuse:
@@ -59,11 +64,13 @@ class Counter:
             self.own_fuse = self.before_fuse - first  # what it takes to ask
         if self.servers:
             self.before = self.servers.requests()
+            self.before_sets = self.servers.sets()
         return self
 
     def __exit__(self, *error):
         if self.servers:
             self.requests += server.requests_settled(self.servers) - self.before - self.servers.QUESTION
+            self.sets += self.servers.sets() - self.before_sets
         if self.fuse and not any(error):
             self.fuse_requests += self.fuse.fuse_requests() - self.before_fuse - self.own_fuse
 
@@ -72,6 +79,8 @@ class Counter:
         values = {}
         if self.servers:
             values["requests"] = self.requests / max(cycles, 1)
+            if isinstance(self.servers, server.Redis):
+                values["sets"] = self.sets / max(cycles, 1)
         if self.fuse:
             values["fuse_requests"] = self.fuse_requests / max(cycles, 1)
         return values

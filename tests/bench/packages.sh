@@ -6,7 +6,7 @@
 . "$tests/packages.sh"
 
 packages=(libcurator-recipes-java libzookeeper-java openjdk-17-jdk-headless zookeeper python3-kazoo python3-redis
-    etcd-server etcd-client redis-server glusterfs-server iproute2 gnuplot-nox procps util-linux)
+    etcd-server etcd-client redis-server libhiredis-dev glusterfs-server iproute2 gnuplot-nox procps util-linux)
 
 # Packages that cannot be had are no error: who needs them is missing in the tables.
 install_packages() {

@@ -73,8 +73,8 @@ missing() {
 mounts() {
     local name=$1 number
     shift
-    if ! "$dlockfs" "$@" --version >/dev/null 2>&1; then
-        reason=$("$dlockfs" "$@" --version 2>&1 | tail -n 1)
+    if ! reason=$("$dlockfs" --check --store "$store" "$@" "$dir" 2>&1); then
+        reason=${reason##*$'\n'}
         return 1
     fi
     for number in 1 2 3; do
@@ -85,7 +85,7 @@ mounts() {
 # on_mounts NAME LABEL WORDS WORDS-OF-THREE-HOSTS OPTION...: one host, and three, of dlockfs with these options.
 on_mounts() {
     local name=$1 label=$2 one=$3 three=$4 command=contender
-    local server=${etcd_word:-zookeeper}
+    local server=${server_word:-zookeeper}
     shift 4
     wanted "$name" "${name}3" || return 0
     mounts "$name" "$@" || command=missing
@@ -176,13 +176,13 @@ add_kazoo() {
 }
 
 add_etcd() {
-    local words="alone many contended waiters=1000" words_of_tool="alone contended=32" etcd_word=etcd etcd_durable=yes store
+    local words="alone many contended waiters=1000" words_of_tool="alone contended=32" server_word=etcd etcd_durable=yes store
     wanted raw-etcd strict-etcd strict-etcd3 etcd etcdctl || return 0
     if needs etcd etcdctl; then
         start_etcd
-        etcd_word=etcd=$(etcd_address)
-        contender etcd "etcd lock API" "$words $etcd_word" "$python" "$tests/bench/etcd_clients.py" "$(etcd_address)"
-        contender etcdctl "etcdctl lock" "$words_of_tool $etcd_word" \
+        server_word=etcd=$(etcd_address)
+        contender etcd "etcd lock API" "$words $server_word" "$python" "$tests/bench/etcd_clients.py" "$(etcd_address)"
+        contender etcdctl "etcdctl lock" "$words_of_tool $server_word" \
             env -u ETCDCTL_ENDPOINTS "$python" "$tests/bench/etcdctl_clients.py" "$ETCDCTL_ENDPOINTS"
     else
         missing etcd "etcd lock API" "$words etcd" "$reason"
@@ -190,8 +190,8 @@ add_etcd() {
     fi
     if ! ninja -C "$build" tests/bench/raw_etcd >"$dir/build.log" 2>&1; then
         reason="dlockfs is built without etcd"
-    elif [ "$etcd_word" != etcd ]; then
-        contender raw-etcd "etcd, raw C client" "alone many $etcd_word" "$programs/raw_etcd" "$(etcd_address)"
+    elif [ "$server_word" != etcd ]; then
+        contender raw-etcd "etcd, raw C client" "alone many $server_word" "$programs/raw_etcd" "$(etcd_address)"
         on_mounts strict-etcd "dlockfs strict on etcd" "alone many contended waiters" "contended waiters=1000"
         return
     fi
@@ -199,16 +199,31 @@ add_etcd() {
     missing strict-etcd "dlockfs strict on etcd" "alone many contended waiters etcd" "$reason"
 }
 
+# Redis as it comes, but without snapshots.
+# shellcheck disable=SC2034 # for redis.sh
 add_redis() {
-    local words="alone many contended"
-    wanted redis || return 0
-    if ! "$python" -c 'import redis' 2>/dev/null; then
-        missing redis "Redis SET NX PX" "$words" "python3-redis is not installed"
-    elif start_redis; then
-        contender redis "Redis SET NX PX" "$words" "$python" "$tests/bench/redis_clients.py" "$redis_port"
-    else
-        missing redis "Redis SET NX PX" "$words" "$reason"
+    local words="alone many contended savings" words_raw="alone many" server_word=redis redis_durable=no store
+    wanted raw-redis redis {strict,handoff,keep}-redis{,3} || return 0
+    if ! needs redis-server redis-cli; then
+        missing raw-redis "Redis, raw C client" "$words_raw redis" "$reason"
+        missing redis "Redis SET NX PX" "$words redis" "$reason"
+        return
     fi
+    start_redis
+    server_word=redis=$(redis_address)
+    if ninja -C "$build" tests/bench/raw_redis >"$dir/build.log" 2>&1; then
+        contender raw-redis "Redis, raw C client" "$words_raw $server_word" "$programs/raw_redis" "$(redis_address)"
+    else
+        missing raw-redis "Redis, raw C client" "$words_raw $server_word" "libhiredis-dev is not installed"
+    fi
+    if "$python" -c 'import redis' 2>/dev/null; then
+        contender redis "Redis SET NX PX" "$words $server_word" "$python" "$tests/bench/redis_clients.py" "$(redis_address)"
+    else
+        missing redis "Redis SET NX PX" "$words $server_word" "python3-redis is not installed"
+    fi
+    on_mounts strict-redis "dlockfs strict on Redis" "alone many contended" "contended savings"
+    on_mounts handoff-redis "dlockfs handoff=$handoff on Redis" "contended" "contended savings" -o "handoff=$handoff"
+    on_mounts keep-redis "dlockfs keep=$keep on Redis" "alone" "savings" -o "keep=$keep"
 }
 
 add_gluster() {

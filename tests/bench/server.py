@@ -1,4 +1,4 @@
-"""What a server of ZooKeeper or etcd says of itself."""
+"""What a server of ZooKeeper, etcd or Redis says of itself."""
 
 import re
 import socket
@@ -33,7 +33,13 @@ def etcd_metric(address, name):
     return sum(int(float(number)) for number in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.M))
 
 
-class ZooKeeper:
+class Server:
+    def sets(self):
+        """How many SETs of Redis it has received."""
+        return 0
+
+
+class ZooKeeper(Server):
     QUESTION = 1  # how many requests the question itself is
 
     def __init__(self, address):
@@ -43,7 +49,7 @@ class ZooKeeper:
         return requests(self.address)
 
 
-class Etcd:
+class Etcd(Server):
     """Counts calls, and messages on streams, such as one that sets up a watch."""
 
     QUESTION = 0
@@ -53,6 +59,27 @@ class Etcd:
 
     def requests(self):
         return etcd_metric(self.address, "grpc_server_msg_received_total")
+
+
+class Redis(Server):
+    """Counts what clients send: all commands but those of this file, and those that only scripts of locks call."""
+
+    QUESTION = 0
+    UNCOUNTED = {"get", "del", "publish", "pexpire", "incr", "pttl", "info", "quit"}
+
+    def __init__(self, address):
+        self.address = address
+
+    def calls(self):
+        """How often each command was called, also by scripts."""
+        text = ask(self.address, b"INFO commandstats\r\nQUIT\r\n")
+        return {name: int(count) for name, count in re.findall(r"^cmdstat_(\S+):calls=(\d+)", text, re.M)}
+
+    def requests(self):
+        return sum(count for name, count in self.calls().items() if name not in self.UNCOUNTED)
+
+    def sets(self):
+        return self.calls().get("set", 0)
 
 
 def requests_settled(server):

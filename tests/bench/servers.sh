@@ -31,15 +31,6 @@ serves() {
     done
 }
 
-# start_redis: as it comes, but without snapshots. Sets redis_port.
-start_redis() {
-    needs redis-server redis-cli || return
-    redis_port=$(free_port)
-    mkdir "$dir/redis"
-    start redis redis-server --port "$redis_port" --bind 127.0.0.1 --dir "$dir/redis" --save '' --daemonize no
-    serves redis redis-cli -p "$redis_port" ping
-}
-
 # start_gluster: one brick and three mounts, in namespaces of their own, so that nothing of it is seen elsewhere. Sets
 # gluster, the command that runs another one in there; the mounts are $dir/gluster/mount1 to mount3.
 start_gluster() {

@@ -301,11 +301,17 @@ def savings(bench):
         measurement.put(refused=sum(record.kind == "t" for record in records))
         measurement.put_requests(attempts=True)
     rows = [measurement.row for measurement in measurements]
-    strict = next((row.values.get("requests") for row in rows if row.key == "strict3"), None)
-    for row in rows:
-        if strict and "requests" in row.values:
-            row.values["saved"] = 1 - row.values["requests"] / strict
+    put_saved(rows, "requests", "strict3", "")
+    put_saved(rows, "sets", "redis", "-redis")
     yield from rows
+
+
+def put_saved(rows, column, base, floor):
+    """What the rows with that floor need less than the base."""
+    most = next((row.values.get(column) for row in rows if row.key == base), None)
+    for row in rows:
+        if most and row.floor == floor and column in row.values:
+            row.values["saved"] = 1 - row.values[column] / most
 
 
 ALL = {function.__name__: function for function in (alone, many, contended, readers, waiters, savings, crowded)}

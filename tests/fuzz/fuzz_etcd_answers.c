@@ -256,7 +256,9 @@ static void begin(struct store *store)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	struct store_url url = {STORE_SCHEME_ETCD, (char *)"server:1", (char *)"/root"};
+	struct store_url url = {.scheme = STORE_SCHEME_ETCD,
+				.servers = (char *)"server:1",
+				.root = (char *)"/root"};
 	const struct store_access access = {0};
 	const struct store_options options = {
 		.url = &url,

@@ -11,9 +11,11 @@
 #include "claim/znode_path.h"
 #include "config/url.h"
 
-static bool is_etcd(const struct store_url *url)
+/* Whether the path is what keys begin with. */
+static bool has_keys(const struct store_url *url)
 {
-	return strcmp(url->scheme, STORE_SCHEME_ETCD) == 0;
+	return strcmp(url->scheme, STORE_SCHEME_ETCD) == 0 ||
+	       strcmp(url->scheme, STORE_SCHEME_REDIS) == 0;
 }
 
 static void check_servers(const struct store_url *url)
@@ -23,7 +25,7 @@ static void check_servers(const struct store_url *url)
 	REQUIRE(*servers != '\0');
 	for (const char *at = servers; *at; at++)
 		REQUIRE(isalnum((unsigned char)*at) ||
-			strchr(is_etcd(url) ? ".-_:,[]" : ".-_:,", *at));
+			strchr(has_keys(url) ? ".-_:,[]" : ".-_:,", *at));
 	for (const char *server = servers; server; server = strchr(server, ',')) {
 		const char *colon;
 		unsigned long port;
@@ -43,7 +45,7 @@ static void check_root(const struct store_url *url)
 	if (*root == '\0')
 		return;
 	REQUIRE(*root == '/' && !strstr(root, "//") && root[strlen(root) - 1] != '/');
-	if (is_etcd(url)) {
+	if (has_keys(url)) {
 		for (const char *at = root; *at; at++)
 			REQUIRE((unsigned char)*at >= ' ' && *at != '\x7f');
 		REQUIRE(!strstr(root, "/./") && !strstr(root, "/../"));

@@ -580,7 +580,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	struct sockaddr_in address = {.sin_port = 0};
 	static const struct store_access access;
 	char servers[32];
-	struct store_url url = {(char *)STORE_SCHEME_ZOOKEEPER, servers, (char *)"/root"};
+	struct store_url url = {
+		.scheme = STORE_SCHEME_ZOOKEEPER, .servers = servers, .root = (char *)"/root"};
 	struct store_options options = {
 		.url = &url, .access = &access, .session_timeout_ms = TIMEOUT_MS};
 

@@ -93,6 +93,18 @@ static void check_store(struct doctor *doctor, const json_t *status, const char 
 		doctor_say(doctor, RESULT_OK, "store", "%s%s", where, store);
 }
 
+/* What the servers are told to do that locks may suffer from. */
+static void check_warnings(struct doctor *doctor, const char *text, const char *where)
+{
+	struct tree_line line;
+
+	while (tree_next_line(&text, &line)) {
+		if (tree_line_is(&line, "store_warning"))
+			doctor_say(doctor, RESULT_WARNING, "store", "%s%.*s", where,
+				   (int)line.value_bytes, line.value);
+	}
+}
+
 /* Other programs' locks by the same names are the least of them: locks of one host have none. */
 static void check_abilities(struct doctor *doctor, const json_t *status, const char *where)
 {
@@ -343,6 +355,7 @@ void doctor_check_status(struct doctor *doctor, const struct probe *probe, const
 		char *where = prefix != NULL ? must_format("%s: ", prefix) : must(strdup(""));
 
 		check_store(doctor, status, where);
+		check_warnings(doctor, text, where);
 		check_abilities(doctor, status, where);
 		check_session(doctor, status, where);
 		check_moratorium(doctor, status, where);

@@ -49,7 +49,7 @@ static void save_node(const struct state_item *item, FILE *out)
 {
 	const struct node *node = WHOLE(const struct node, item);
 
-	if (node->store == NULL)
+	if (node->store == NULL || node->store->hidden)
 		return;
 	state_begin(out, "node");
 	state_text(out, "name", node->name);

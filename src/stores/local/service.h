@@ -139,6 +139,7 @@ struct local_store {
 	struct store store;
 	struct local_service *service;
 	bool owns_service;
+	bool hidden;	  /* its claims are not saved */
 	uint64_t session; /* its number */
 	const struct store_events *events;
 	void *context;

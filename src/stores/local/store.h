@@ -26,7 +26,7 @@ struct local_service *local_service_create(void);
 /* The stores must have been closed before. NULL is fine. */
 void local_service_destroy(struct local_service *service);
 
-/* For tests: the order that the next claim of a queue that does not exist yet will get. */
+/* The order that the next claim of a queue that does not exist yet will get. */
 void local_service_set_first_order(struct local_service *service, int64_t order);
 
 /* For the simulator: orders are as etcd's, revisions of the whole service from the first one on, of
@@ -58,6 +58,33 @@ uint64_t store_local_session(const struct store *store);
  * service is the caller's and must outlive the store. */
 int store_local_open(struct local_service *service, const struct store_events *events,
 		     void *context, struct store **ret);
+
+/* For a store on top of this one, which lets sessions of its own stand for others than this host.
+ *
+ * What stands in the session's name is not saved for another process: whoever uses it makes it anew
+ * there. To be called before anything is placed. */
+void store_local_hide(struct store *store);
+
+/* As place(), but at once, without an event: the claim's name is in `ret`. If the name that is
+ * given has an order above 0, the claim gets that, and so stands where it stood before. Returns 0
+ * or -ENOMEM. */
+int store_local_put(struct store *store, const char *path, const struct claim_name *name,
+		    const char *text, char ret[CLAIM_NAME_BYTES]);
+
+/* Replaces the data of a claim, at once, without an event to this session. Returns 0, -ENOENT or
+ * -ENOMEM. */
+int store_local_rewrite(struct store *store, const char *path, const char *name, const char *text);
+
+/* Whether the claim stands, and is of the session. */
+bool store_local_has(const struct store *store, const char *path, const char *name);
+
+/* Takes anybody's claim away, at once, without an event to this session. */
+void store_local_take(struct store *store, const char *path, const char *name);
+
+/* Calls visit() with the name of each claim of the session in the queue, from its end on; visit()
+ * may take that claim away. */
+void store_local_each(const struct store *store, const char *path,
+		      void (*visit)(void *context, const char *name), void *context);
 
 /* For the simulator: ends the store's session as an expiry at the service does. Its claims are
  * gone, which is reported to those who watch them at once; the next dispatch() delivers STORE_LOST

@@ -1,16 +1,17 @@
 #!/usr/bin/python3
 """Chaos: who takes the locks, what goes wrong meanwhile, and whether exclusion held. See test-chaos.sh.
 
-chaos.py plan SEED SECONDS
+chaos.py plan SEED SECONDS [SERVER-FAULT...]
         prints what is done to hosts and servers, and when: lines "MILLISECONDS begin|end FAULT TARGET". A host's target is
-        its name, a server's a number: which one of those that the fault is for. All faults come, however short it is.
+        its name, a server's a number: which one of those that the fault is for. All faults come, however short it is; of the
+        servers only these, if any are named.
 chaos.py plan-restarts SEED SECONDS FAULT...
         the same of nothing but these faults of daemons, after each of which another one goes on at once.
 chaos.py work SEED PROCESSES RECORDS FAULTS CALM MOUNT...
         so many processes on each mount take locks of all kinds on a few names, and hold them for a while. As long as fsync,
         write, or the token say that the handle is not fenced, the lock is held. Some processes are killed and replaced,
         some get signals; FAULTS tells of it. Once the file CALM exists, each has to get each name alone, and ends.
-chaos.py check RECORDS FAULTS LOST
+chaos.py check RECORDS FAULTS LOST [SERVER-FAULT...]
         prints what was seen, and ends with an error if two ever held what conflicts, if a token did not grow from one to
         the next, or if there was too little to see: few grants, no LOST sessions, or a fault that never came.
 
@@ -135,10 +136,11 @@ def lane_events(targets, faults, gaps, seconds, choice):
         heapq.heappush(lanes, (end + choice.uniform(*gaps), target))
 
 
-def plan(seed, seconds):
+def plan(seed, seconds, *server_faults):
     choice = random.Random(f"{seed} plan")
     events = list(lane_events(("A", "B", "C"), HOST_FAULTS, (2, 12), float(seconds), choice))
-    events += lane_events(("",), SERVER_FAULTS, (3, 8), float(seconds), choice)
+    faults = {fault: SERVER_FAULTS[fault] for fault in server_faults or SERVER_FAULTS}
+    events += lane_events(("",), faults, (3, 8), float(seconds), choice)
     for at, what, fault, target in sorted(events):
         print(int(at * 1000), what, fault, target)
 
@@ -707,14 +709,14 @@ class Checker:
             print(f"leases revoked by hand: {len(self.revocations)}, holds that may have been believed in after that: {counts['outlived']}")
         print(f"longest wait: {self.longest / 1e9:.1f} s, tokens: {counts['tokens']}")
 
-    def too_little(self, lost):
+    def too_little(self, lost, server_faults):
         counts = self.counts
         injected = collections.Counter(fault for _, what, fault, _ in self.faults if what == "begin")
         print("faults:", ", ".join(f"{fault} {count}" for fault, count in sorted(injected.items())))
         if any(revocation.returned == float("inf") for revocation in self.revocations):
             yield "a lease was to be revoked, and it is not known when it was"
         seconds = self.faults[-1][0] - self.faults[0][0]
-        for fault in itertools.chain(HOST_FAULTS, SERVER_FAULTS, WORKER_FAULTS):
+        for fault in itertools.chain(HOST_FAULTS, server_faults or SERVER_FAULTS, WORKER_FAULTS):
             if not injected[fault]:
                 yield f"{fault} never came"
         if counts["granted"] < 2 * seconds:
@@ -731,7 +733,7 @@ class Checker:
         if not counts[f"fate {UNMOUNTED}"] + sum(counts[f"call {name_of(error)}"] for error in DEAD):
             yield "nobody lost the mount"
 
-    def noticed(self, lost):
+    def noticed(self, lost, _):
         """What must not be seen of the faults."""
         counts = self.counts
         faults = sum(what == "begin" and fault not in WORKER_FAULTS for _, what, fault, _ in self.faults)
@@ -746,7 +748,7 @@ class Checker:
             yield "somebody lost the mount"
 
 
-def check(records, faults, lost, unnoticed=False):
+def check(records, faults, lost, *server_faults, unnoticed=False):
     checker = Checker(read_faults(faults))
     for name in NAMES + OWN:
         holds = []
@@ -756,7 +758,7 @@ def check(records, faults, lost, unnoticed=False):
                 holds.append(record)
         checker.check(holds)
     checker.print(int(lost))
-    failures = list((checker.noticed if unnoticed else checker.too_little)(int(lost)))
+    failures = list((checker.noticed if unnoticed else checker.too_little)(int(lost), server_faults))
     print(f"violations: {checker.violations}")
     if checker.violations:
         failures.append("exclusion, or what tells of it, is broken")
@@ -765,7 +767,7 @@ def check(records, faults, lost, unnoticed=False):
 
 
 def check_unnoticed(records, faults, lost):
-    check(records, faults, lost, True)
+    check(records, faults, lost, unnoticed=True)
 
 
 COMMANDS = {

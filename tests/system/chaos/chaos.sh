@@ -42,8 +42,8 @@ worst() {
     { grep -m 1 -A 2 '^VIOLATION' "$1" || tail -n 1 "$1"; } | paste -sd' '
 }
 
-# run_chaos SEED PROCESSES CHECK: so many processes on each host take locks while the plan is followed. In the end everybody
-# gets every lock; chaos.py finds nothing wrong in what they wrote down, by the command CHECK; no claim is left over.
+# run_chaos SEED PROCESSES CHECK [SERVER-FAULT...]: so many processes on each host take locks while the plan is followed. In the
+# end everybody gets every lock; chaos.py finds nothing wrong in what they wrote down, by the command CHECK; no claim is left over.
 run_chaos() {
     local lost name found=0
     start workers "$python" "$tests/system/chaos/chaos.py" work "$1" "$2" "$dir/records" "$dir/faults" "$dir/calm" \
@@ -54,7 +54,7 @@ run_chaos() {
     cat "$dir/workers.out"
     faults_over
     lost=$(cat "$dir/"[ABC].log | grep -c 'giving it up\|has expired\|etcd lease .* is over' || true)
-    chaos "$3" "$dir/records" "$dir/faults" "$lost" >"$dir/found" 2>&1 || found=$?
+    chaos "$3" "$dir/records" "$dir/faults" "$lost" "${@:4}" >"$dir/found" 2>&1 || found=$?
     cat "$dir/found"
     [ "$found" -eq 0 ] || fail "seed $1: $(worst "$dir/found")"
     for name in anvil brook cedar delta ember fjord grove-A grove-B grove-C; do

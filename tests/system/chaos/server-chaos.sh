@@ -1,12 +1,13 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # what functions.sh sets
-# Chaos on three hosts and three servers, as in test-chaos.sh; sourced after functions.sh. For its service the caller has:
+# Chaos on three hosts and three servers, or one, as in test-chaos.sh; sourced after functions.sh. For its service the caller has:
 #
 #     find_leader                     the name of the server that leads
 #     kill_server, launch_server NAME
 #     links_of NAME                   what cuts the server off from the others
 #     link_between LEADER FOLLOWER    what cuts the follower off from the leader
 #     server_fault_over               what else is done after each fault of the servers
+#     server_faults                   an array: only these of chaos.py; none: all of them
 #
 # From the environment: SEED, which decides on all faults; DURATION, for how many seconds there are faults.
 
@@ -15,8 +16,14 @@
 # shellcheck source=chaos.sh
 . "$tests/system/chaos/chaos.sh"
 
+server_faults=()
+
 # links_to HOST: the names of its links to two of the servers, so that it can go over to another one.
 links_to() {
+    if [ ${#servers[@]} -eq 1 ]; then
+        echo "link-$1-${servers[0]}"
+        return
+    fi
     case $1 in
         A) echo "link-A-${servers[0]}" "link-A-${servers[1]}" ;;
         B) echo "link-B-${servers[1]}" "link-B-${servers[2]}" ;;
@@ -35,11 +42,11 @@ launch_host() { # HOST
 # at a time: so they are still the same when it ends.
 choose_servers() {
     local left
-    chosen=${servers[$1]}
+    chosen=${servers[$1 % ${#servers[@]}]}
     read -ra others <<<"${servers[*]/$chosen/}"
     leader=$(find_leader) || leader=$chosen
     read -ra left <<<"${servers[*]/$leader/}"
-    follower=${left[$1 % 2]}
+    follower=${left[$1 % 2]:-}
 }
 
 fault_begin() { # FAULT TARGET
@@ -79,7 +86,7 @@ fault_end() { # FAULT TARGET
     case $1 in server-* | follower-* | leader-* | quorum-*) server_fault_over ;; esac
 }
 
-# run_server_chaos SERVER SERVER SERVER: they have been started.
+# run_server_chaos SERVER...: three of them, or one, have been started.
 run_server_chaos() {
     local seed=${SEED:-$RANDOM} duration=45 host link
     servers=("$@")
@@ -94,8 +101,8 @@ run_server_chaos() {
         launch_host "$host"
         wait_until "$deadline" mount_settled "$host"
     done
-    chaos plan "$seed" "$duration" >"$dir/plan"
-    run_chaos "$seed" 10 check
+    chaos plan "$seed" "$duration" "${server_faults[@]}" >"$dir/plan"
+    run_chaos "$seed" 10 check "${server_faults[@]}"
     for host in A B C; do
         stop_kept "$host"
     done

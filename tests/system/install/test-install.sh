@@ -38,6 +38,7 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/share/doc/dlockfs/prometheus/dlockfs-dashboard.json
 .$prefix/share/doc/dlockfs/prometheus/dlockfs-jobs.rules.yml
 .$prefix/share/doc/dlockfs/prometheus/dlockfs.rules.yml
+.$prefix/share/doc/dlockfs/redis.md
 .$prefix/share/doc/dlockfs/requirements.md
 .$prefix/share/doc/dlockfs/restarts.md
 .$prefix/share/doc/dlockfs/safety.md

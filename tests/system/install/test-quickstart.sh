@@ -1,5 +1,5 @@
 #!/bin/bash
-# The quick start shows a lock handed over, on the embedded store, on ZooKeeper and on etcd; a second run finds what is up; --stop leaves nothing.
+# The quick start shows a lock handed over, on the embedded store, on ZooKeeper, etcd and Redis; a second run finds what is up; --stop leaves nothing.
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
 
@@ -33,24 +33,35 @@ release holder
 timeout 120 "$quickstart" --zookeeper >"$dir/fourth.out" 2>&1
 grep -q 'already' "$dir/fourth.out" || fail "does not say what is up: $(<"$dir/fourth.out")"
 
-# Without etcd in the build there is one line that says so, and --stop ends what was started.
-if "$dlockfs" --check --store etcd://localhost "$dir" 2>/dev/null; then
-    timeout 120 "$quickstart" --etcd >"$dir/fifth.out" 2>&1
-    for mount in dlocks-c dlocks-d; do
+# shares STORE ONE OTHER: on mounts of that store. Where the build lacks it there is one line that says so, and --stop ends what was
+# started.
+shares() {
+    local mount
+    if ! "$dlockfs" --check --store "$1://localhost" "$dir" 2>/dev/null; then
+        expect_status 1 timeout 120 "$quickstart" "--$1" >"$dir/$1.out" 2>&1
+        grep -qi "dlocks-$2 did not come up: .*built without $1" "$dir/$1.out" || fail "$(<"$dir/$1.out")"
+        return
+    fi
+    timeout 120 "$quickstart" "--$1" >"$dir/$1.out" 2>&1
+    for mount in "dlocks-$2" "dlocks-$3"; do
         is_mounted "$dir/run/$mount"
     done
-    grep -q 'waited' "$dir/fifth.out" || fail "no lock waited for: $(<"$dir/fifth.out")"
-    timeout 120 "$quickstart" --etcd >"$dir/sixth.out" 2>&1
-    grep -q 'already' "$dir/sixth.out" || fail "does not say what is up: $(<"$dir/sixth.out")"
-else
-    expect_status 1 timeout 120 "$quickstart" --etcd >"$dir/fifth.out" 2>&1
-    grep -q 'dlocks-c did not come up: .*built without etcd' "$dir/fifth.out" || fail "$(<"$dir/fifth.out")"
-fi
-server=$(cut -d' ' -f1 "$dir/run/dlockfs-quickstart/etcd.pid")
-test -e "/proc/$server"
+    grep -q 'waited' "$dir/$1.out" || fail "no lock waited for: $(<"$dir/$1.out")"
+    timeout 120 "$quickstart" "--$1" >"$dir/$1-again.out" 2>&1
+    grep -q 'already' "$dir/$1-again.out" || fail "does not say what is up: $(<"$dir/$1-again.out")"
+}
+shares etcd c d
+shares redis e f
+for name in etcd redis; do
+    server=$(cut -d' ' -f1 "$dir/run/dlockfs-quickstart/$name.pid")
+    test -e "/proc/$server"
+    servers+=("$server")
+done
 
 timeout 60 "$quickstart" --stop >"$dir/stop.out" 2>&1
-[[ $(ps -o stat= -p "$server" || true) =~ ^(Z.*)?$ ]] || fail "etcd still runs"
+for server in "${servers[@]}"; do
+    [[ $(ps -o stat= -p "$server" || true) =~ ^(Z.*)?$ ]] || fail "a server still runs: $server"
+done
 expect_equal "mounts" "" "$(mounts_below "$dir")"
 expect_equal "folders" "" "$(ls -A "$dir/run")"
 timeout 60 "$quickstart" --stop >"$dir/stop.out" 2>&1

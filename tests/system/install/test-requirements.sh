@@ -7,17 +7,17 @@
 requires command -v musl-gcc
 
 mkdir "$dir/none" "$dir/headers"
-refused env PKG_CONFIG_LIBDIR="$dir/none" CC=musl-gcc meson setup -Detcd=enabled "$dir/build" "$source_dir" >"$dir/setup.out" 2>&1
+refused env PKG_CONFIG_LIBDIR="$dir/none" CC=musl-gcc meson setup -Detcd=enabled -Dredis=enabled "$dir/build" "$source_dir" >"$dir/setup.out" 2>&1
 missing=$(sed -n 's/.*ERROR: .*not found: //p' "$dir/setup.out")
 for library in "libfuse 3.14 or later" inih xxHash jansson ncurses "the C library of ZooKeeper 3.7 or later" uthash \
-    "nghttp2 1.50 or later" "protobuf-c 1.3 or later" "c-ares 1.16 or later"; do
+    "nghttp2 1.50 or later" "protobuf-c 1.3 or later" "c-ares 1.16 or later" "hiredis 0.14 or later"; do
     [[ $missing == *"$library ("* ]] || fail "$library is not named: $missing"
 done
 [[ $missing == *"; see etc/doc/requirements.md" ]] || fail "$missing"
 
 # The other libraries' headers, and the kernel's before Linux 6.2, for a C library that has none of its own.
 triplet=$(gcc -print-multiarch)
-for header in fuse3 uthash.h utlist.h ini.h zookeeper jansson.h jansson_config.h curses.h ncurses_dll.h unctrl.h xxhash.h nghttp2 protobuf-c openssl \
+for header in fuse3 uthash.h utlist.h ini.h zookeeper jansson.h jansson_config.h curses.h ncurses_dll.h unctrl.h xxhash.h nghttp2 protobuf-c openssl hiredis \
     ares.h ares_build.h ares_rules.h ares_version.h asm-generic asm; do
     for folder in "/usr/include/$triplet" /usr/include; do
         [ ! -e "$folder/$header" ] || ln -sfn "$folder/$header" "$dir/headers"

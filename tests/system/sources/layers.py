@@ -24,8 +24,10 @@ FLOORS = [
     ["src/config"],
     ["src/journal"],
     ["src/stores"],
-    ["src/stores/etcd/grpc", "src/stores/zookeeper/session"],
+    ["src/stores/net"],
+    ["src/stores/etcd/grpc", "src/stores/redis/wire", "src/stores/zookeeper/session"],
     ["src/stores/etcd", "src/stores/local", "src/stores/zookeeper"],
+    ["src/stores/redis"],
     ["src/engine/books"],
     ["src/engine/records"],
     ["src/engine"],
@@ -41,7 +43,8 @@ FLOORS = [
 ]
 
 # Layers that are a part of one folder above: no other includes what is in them.
-INNER = {"src/stores/etcd/grpc": "src/stores/etcd", "src/stores/zookeeper/session": "src/stores/zookeeper"}
+INNER = {"src/stores/etcd/grpc": "src/stores/etcd", "src/stores/redis/wire": "src/stores/redis",
+         "src/stores/zookeeper/session": "src/stores/zookeeper"}
 
 # Folders that know no layer, and that no layer knows: of one program, from the ground up.
 APART = ["src/dlockctl", "src/dlockctl/commands"]
@@ -61,7 +64,8 @@ OUTSIDE = {
     "zookeeper/": "src/stores/zookeeper",
     "nghttp2/": "src/stores/etcd/grpc",
     "protobuf-c/": "src/stores/etcd",
-    "ares.h": "src/stores/etcd/grpc",
+    "hiredis/": "src/stores/redis/wire",
+    "ares.h": "src/stores/net",
     "fuse": "fs",
 }
 
@@ -90,6 +94,9 @@ NAMED = {
     "src/engine/records": {},
     "src/stores/etcd": {"state.h": "etcd", "store.h": "etcd", "table.h": "etcd"},
     "src/stores/etcd/grpc": {"grpc.h": "grpc", "grpc_inside.h": "grpc"},
+    "src/stores/net": {},
+    "src/stores/redis": {"service.h": "redis", "state.h": "redis"},
+    "src/stores/redis/wire": {},
     "src/lockfile": {"lockfiles.h": "lockfiles"},
     "src/view": {"view.h": "view"},
     "fs/files": {},

@@ -19,7 +19,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ETCD	     "[store]\nurl = etcd://a\n"
+#define REDIS	     "[store]\nurl = redis://a\n"
+#define REDISS	     "[store]\nurl = rediss://a\n"
 #define FILES	     "tls_ca = SECRET\ntls_certificate = SECRET\ntls_key = SECRET\n"
+#define NO_RECIPE    "recipe is for ZooKeeper, expected it left out where etcd or Redis is the store"
 #define NOT_IN_ETCD  " is for ZooKeeper, expected it left out where etcd is the store"
 
 static struct config config;
@@ -69,6 +72,12 @@ static void test_good(void **state)
 		ETCD "acl = auto\ndigest_file =\nsasl_user =\n",
 		ETCD "etcd_user = locks\netcd_password_file = SECRET\n",
 		ETCD "tls_ca = SECRET\n",
+		REDIS "redis_user = locks\nredis_password_file = SECRET\n",
+		REDIS "redis_password_file = SECRET\n",
+		"[store]\nurl = redis://u:p@a\n",
+		REDISS "tls_ca = SECRET\n",
+		REDISS "tls_certificate = SECRET\ntls_key = SECRET\n",
+		"[store]\nredis_password_file = SECRET\n",
 		ETCD FILES,
 		ETCD FILES "tls_password_file = SECRET\n",
 		ETCD "[locks]\nrecipe = curator-rw\n",
@@ -114,7 +123,7 @@ static void test_bad(void **state)
 		{"[store]\n[store \"a\"]\nurl = etcd://a\nacl = open\n[mount]\n",
 		 "file:4: acl" NOT_IN_ETCD},
 		{"[locks]\n[locks \"x\"]\nrecipe = kazoo\n[locks \"y\"]\nrecipe = kazoo\n" ETCD,
-		 "file:3: recipe" NOT_IN_ETCD},
+		 "file:3: " NO_RECIPE},
 		{ETCD "etcd_user = x\n",
 		 "file:1: etcd_user without etcd_password_file, expected it as well"},
 		{ETCD "etcd_password_file = SECRET\n",
@@ -133,6 +142,22 @@ static void test_bad(void **state)
 		{"[store]\nurl = zookeeper://a\n" FILES, "file:3: tls_ca: the ZooKeeper library of "
 							 "this build has no TLS, expected one that "
 							 "has, or this key left out"},
+		{REDIS "[locks]\nrecipe = kazoo\n", "file:4: " NO_RECIPE},
+		{REDIS "etcd_user = x\n",
+		 "file:3: etcd_user is for etcd, expected it left out where Redis is the store"},
+		{REDIS "acl = open\n",
+		 "file:3: acl is for ZooKeeper, expected it left out where Redis is the store"},
+		{ETCD "redis_user = x\n",
+		 "file:3: redis_user is for Redis, expected it left out where etcd is the store"},
+		{REDIS "redis_user = x\n",
+		 "file:1: redis_user without redis_password_file, expected it as well"},
+		{REDIS "tls_ca = SECRET\n",
+		 "file:3: tls_ca, but url is redis://, expected rediss://"},
+		{REDISS "tls_key = SECRET\n",
+		 "file:1: tls_key without tls_certificate, expected it as well"},
+		{"[store]\nurl = redis://u:p@a\nredis_password_file = SECRET\n",
+		 "file:3: redis_password_file, and a user or password in url as well, expected one "
+		 "of them"},
 		/* Wrong for every store. */
 		{"[store]\nacl = creator\n", "file:1: acl = creator, but nothing says who the"},
 		{"[store]\nsasl_user = x\netcd_user = x\n",
@@ -162,7 +187,7 @@ static void test_options(void **state)
 	assert_int_equal(read_text("[store]\nurl = zookeeper://z\nacl = open\n"), 0);
 	check("url", "etcd://a", "[store]: acl" NOT_IN_ETCD);
 	check("acl", "auto", "");
-	check("recipe", "kazoo", "[locks]: recipe" NOT_IN_ETCD);
+	check("recipe", "kazoo", "[locks]: " NO_RECIPE);
 	check("recipe", "curator-rw", "");
 	check("etcd_user", "x",
 	      "[store]: etcd_user without etcd_password_file, expected it as well");

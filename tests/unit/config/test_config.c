@@ -983,7 +983,8 @@ static void test_options(void **state)
 		{"on_lost", NULL, -EINVAL, "no value, " SIGNAL},
 		{"on_lost", "yes", -EINVAL, "bad value \"yes\", " SIGNAL},
 		{"url", "x", -EINVAL,
-		 "bad store \"x\", expected local:, or zookeeper:// or etcd:// with "
+		 "bad store \"x\", expected local:, or zookeeper://, etcd://, redis:// or "
+		 "rediss:// with "
 		 "host[:port][,host[:port]...][/path]"},
 		{"directories", "..", -EINVAL,
 		 "bad directory \"..\", expected a path like \"backup/daily\", not "
@@ -1160,13 +1161,35 @@ static void test_example_has_every_key(void **state)
 		names[count] = strdup(key);
 		assert_non_null(names[count++]);
 	}
-	assert_int_equal(count, 50);
+	assert_int_equal(count, 57);
 	while (count > 0)
 		free(names[--count]);
 	free(text);
 }
 
 #define CONFIG_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+/* How to contend is that of [store], wherever it stands, but for the keys that a store has itself.
+ */
+static void test_contention(void **state)
+{
+	static const char text[] = "[store \"a\"]\nurl = redis://a\nturn_grants = 5\n"
+				   "[store]\nretry_delay = 20ms\nturn_grants = 7\n";
+	struct store_contention first, second;
+	struct config other;
+
+	assert_int_equal(config_init(&other), 0);
+	assert_int_equal(config_read_text(&other, "file", text, strlen(text), why, sizeof(why)), 0);
+	first = config_contention(&other, 0);
+	second = config_contention(&other, 1);
+	assert_int_equal(first.turn_grants, 7);
+	assert_int_equal(second.turn_grants, 5);
+	assert_int_equal(second.retry_delay_ms, 20);
+	assert_int_equal(second.retry_jitter_ms, 15);
+	assert_int_equal(second.turn_time_ms, 500);
+	assert_int_equal(second.turn_pause_ms, 120);
+	config_finish(&other);
+}
 
 int main(void)
 {
@@ -1179,6 +1202,7 @@ int main(void)
 		CONFIG_TEST(test_has_access),
 		CONFIG_TEST(test_odd_but_good_files),
 		CONFIG_TEST(test_bad_files),
+		CONFIG_TEST(test_contention),
 		CONFIG_TEST(test_stores),
 		CONFIG_TEST(test_one_store),
 		CONFIG_TEST(test_longest_line),

@@ -70,11 +70,41 @@ static const struct bad bad_etcd[] = {
 	{"etcd://a/b\x7f", "bad path"},
 };
 
+static const struct good good_redis[] = {
+	{"redis://a", "a:6379", "/dlockfs"},
+	{"redis://a/", "a:6379", ""},
+	{"redis://a:1,b/x", "a:1,b:6379", "/x"},
+	{"rediss://[::1]/x/", "[::1]:6379", "/x"},
+	{"redis://u:secret@a/x", "a:6379", "/x"},
+	{"redis://:secret@a", "a:6379", "/dlockfs"},
+	{"redis://u@a,[::1]:2/x@y", "a:6379,[::1]:2", "/x@y"},
+};
+
+static const struct bad bad_redis[] = {
+	{"redis:a", "bad store \"redis:a\""},
+	{"redis://", "bad host \"\" in store \"redis://\", expected a name"},
+	{"redis://a:b", "bad port \"b\" in store \"redis://a:b\""},
+	{"redis://u:secret@", "bad host \"\" in store \"redis://***@\", expected a name"},
+	{"redis://u:secret@a:b", "bad port \"b\" in store \"redis://***@a:b\""},
+	{"redis://u:sec%ret@a", "bad user or password \"***\" in store \"redis://***@a\""},
+	{"redis://u:secret%00@a", "bad user or password \"***\" in store \"redis://***@a\""},
+	{"redis://u:secret%0a@a", "bad user or password \"***\""},
+	{"redis://u%:secret@a", "bad user or password \"***\""},
+	/* A slash that should have been %2F. */
+	{"redis://u:secret/secret@a", "bad port \"***\" in store \"redis://***@a\""},
+	{"redis://u:sec/ret@a/b//c", "in store \"redis://***@a/b//c\""},
+	{"redis://a/b//c", "bad path \"/b//c\""},
+	{"redis://a/.dlockfs", "bad path \"/.dlockfs\""},
+};
+
 static const struct bad bad[] = {
-	{"", "bad store \"\", expected local:, or zookeeper:// or etcd:// with host[:port]"},
-	{"local", "bad store \"local\", expected local:, or zookeeper:// or etcd://"},
+	{"",
+	 "bad store \"\", expected local:, or zookeeper://, etcd://, redis:// or rediss:// with "
+	 "host[:port]"},
+	{"local", "bad store \"local\", expected local:, or zookeeper://, etcd://, "},
 	{"local:x", "bad store \"local:x\""},
-	{"redis://a", "bad store \"redis://a\""},
+	{"reddis://a", "bad store \"reddis://a\""},
+	{"reddis://user:secret@a", "bad store \"***@a\""},
 	{"etcd:", "bad store \"etcd:\""},
 	{"etcd:/a", "bad store \"etcd:/a\""},
 	{"zookeeper:etcd://a", "bad store \"zookeeper:etcd://a\""},
@@ -159,6 +189,7 @@ static void check_bad(const struct bad *wrong, size_t count)
 		assert_non_null(strstr(why, wrong[i].part));
 		assert_non_null(strstr(why, ", expected "));
 		assert_null(strchr(why, '\n'));
+		assert_null(strstr(why, "secret"));
 		assert_string_equal(url.root, "untouched");
 	}
 }
@@ -190,6 +221,56 @@ static void test_etcd(void **state)
 	for (size_t i = 0; i < COUNT(good_etcd); i++) {
 		refused.text = good_etcd[i].text;
 		check_bad(&refused, 1);
+	}
+}
+
+/* In both builds, too: as etcd. */
+static void test_redis(void **state)
+{
+	struct bad refused = {
+		.part = "this dlockfs was built without redis, expected another store"};
+
+	if (store_url_has_redis) {
+		check_good(STORE_SCHEME_REDIS, good_redis, COUNT(good_redis));
+		check_bad(bad_redis, COUNT(bad_redis));
+		return;
+	}
+	for (size_t i = 0; i < COUNT(good_redis); i++) {
+		refused.text = good_redis[i].text;
+		check_bad(&refused, 1);
+	}
+}
+
+/* Whom the address names, and whether it is by TLS. */
+static void test_redis_user(void **state)
+{
+	static const struct {
+		const char *text, *user, *password;
+		bool has_tls;
+	} urls[] = {
+		{"redis://a", NULL, NULL, false},
+		{"rediss://a", NULL, NULL, true},
+		{"redis://u@a", "u", NULL, false},
+		{"redis://:p@a", NULL, "p", false},
+		{"rediss://u:p:q%40%2f%3A@a,b/x", "u", "p:q@/:", true},
+		{"redis://u%3a:@a/x@y", "u:", NULL, false},
+	};
+
+	if (!store_url_has_redis)
+		skip();
+	for (size_t i = 0; i < COUNT(urls); i++) {
+		struct store_url url;
+		char why[256];
+
+		assert_int_equal(store_url_parse(urls[i].text, &url, why, sizeof(why)), 0);
+		assert_int_equal(url.has_tls, urls[i].has_tls);
+		assert_int_equal(url.user != NULL, urls[i].user != NULL);
+		assert_int_equal(url.password != NULL, urls[i].password != NULL);
+		if (urls[i].user != NULL)
+			assert_string_equal(url.user, urls[i].user);
+		if (urls[i].password != NULL)
+			assert_string_equal(secret_next(url.password, NULL), urls[i].password);
+		store_url_finish(&url);
 	}
 }
 
@@ -233,6 +314,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_local), cmocka_unit_test(test_zookeeper),
 		cmocka_unit_test(test_bad),   cmocka_unit_test(test_etcd),
+		cmocka_unit_test(test_redis), cmocka_unit_test(test_redis_user),
 		cmocka_unit_test(test_equal), cmocka_unit_test(test_long_and_small),
 	};
 

@@ -40,25 +40,56 @@ static void end(struct world *world, struct file *one, struct file *other)
 	assert_queue(world, "a", "");
 }
 
+/* The same with a store that stays in doubt. The caller asks for the claim, which somebody takes
+ * away. */
+static void begin_in_doubt(struct world *world, struct store_ops *ops, struct file *file,
+			   struct file *other)
+{
+	struct store *store = world->one.store;
+
+	*ops = *store->ops;
+	begin(world, file);
+	file_open(other, &world->one, "a");
+	sound = store->ops;
+	ops->lease = describe_lease;
+	store->ops = ops;
+	doubtful = true;
+	file_lock(file, EX, WAIT);
+	pass(world, TIMEOUT_MS);
+	assert_waits(file);
+	foreign_withdraw(world, "a", 0);
+}
+
+/* A heartbeat tells that the claim is missing, when there is no doubt any more: nobody is given it
+ * before a list has shown which one is missing. */
+static void test_told_by_a_heartbeat(void **state)
+{
+	struct world *world = *state;
+	struct store_ops ops;
+	struct file file, other;
+
+	begin_in_doubt(world, &ops, &file, &other);
+	doubtful = false;
+	engine_store_events.on_proved(world->one.engine, NULL, -ENOENT, "a", 0);
+	engine_stir(world->one.engine);
+	assert_waits(&file);
+	settle(world);
+	assert_holds(&file);
+	assert_int_equal(file.lost, 0);
+	world->one.store->ops = sound;
+	end(world, &file, &other);
+}
+
 /* The answer that proves the session also shows that the claim is gone: nobody is given that claim
  * before all of the answer is read. */
 static void test_told_by_the_same_answer(void **state)
 {
 	struct world *world = *state;
 	struct store *store = world->one.store;
-	struct store_ops ops = *store->ops;
+	struct store_ops ops;
 	struct file file, other;
 
-	begin(world, &file);
-	file_open(&other, &world->one, "a");
-	sound = store->ops;
-	ops.lease = describe_lease;
-	store->ops = &ops;
-	doubtful = true;
-	file_lock(&file, EX, WAIT);
-	pass(world, TIMEOUT_MS);
-	assert_waits(&file);
-	foreign_withdraw(world, "a", 0);
+	begin_in_doubt(world, &ops, &file, &other);
 	doubtful = false;
 	engine_store_events.on_renewed(world->one.engine);
 	assert_waits(&file);
@@ -98,6 +129,8 @@ static void test_not_refused_with_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_told_by_a_heartbeat, world_setup,
+						world_teardown),
 		cmocka_unit_test_setup_teardown(test_told_by_the_same_answer, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(test_not_refused_with_others, world_setup,

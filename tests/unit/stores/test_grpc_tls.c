@@ -282,7 +282,7 @@ static void test_no_http2(void **state)
 {
 	serve(server_certificate, client_certificate);
 	SSL_CTX_set_alpn_select_cb(server.tls, NULL, NULL);
-	expect_failure(": TLS: the server does not offer HTTP/2");
+	expect_failure(": TLS: the server does not offer h2");
 }
 
 static void test_no_tls(void **state)

@@ -13,7 +13,7 @@
 #include <nghttp2/nghttp2.h>
 
 #include "stores/etcd/grpc/call.h"
-#include "stores/etcd/grpc/transport.h"
+#include "stores/net/transport.h"
 
 struct connection {
 	struct transport transport;

@@ -58,7 +58,8 @@ int grpc_create(const struct grpc_options *options, const struct grpc_events *ev
 	grpc->context = context;
 	grpc->idle_ms = later(options->idle_ms, 1);
 	grpc->flood_ms = INT64_MAX;
-	tls_init(&grpc->tls, options->access);
+	tls_init(&grpc->tls, options->access,
+		 options->access != NULL && options->access->tls_ca != NULL, "h2");
 	connection_init(&grpc->connection);
 	grpc->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (alarm_init(&grpc->alarm) < 0 || grpc->epoll < 0 ||

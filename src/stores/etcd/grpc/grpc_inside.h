@@ -9,9 +9,9 @@
 #include "base/timers.h"
 #include "stores/etcd/grpc/call.h"
 #include "stores/etcd/grpc/connection.h"
-#include "stores/etcd/grpc/endpoints.h"
+#include "stores/net/endpoints.h"
 #include "stores/etcd/grpc/grpc.h"
-#include "stores/etcd/grpc/tls.h"
+#include "stores/net/tls.h"
 #include "stores/seeker.h"
 
 enum state { PAUSED, RESOLVING, CONNECTING, CONNECTED };

@@ -212,7 +212,8 @@ void run_for(int64_t ms)
 struct host *begin_host_as(int i, const char *address, const struct store_access *access,
 			   const void *session)
 {
-	const struct store_url url = {backend->scheme, (char *)address, top};
+	const struct store_url url = {
+		.scheme = backend->scheme, .servers = (char *)address, .root = top};
 	const struct store_options options = {.url = &url,
 					      .session_timeout_ms = host_timeout_ms,
 					      .access = access,

@@ -6,8 +6,8 @@
  *
  * Names are resolved by c-ares (/etc/hosts and DNS): nothing blocks. Loop thread.
  */
-#ifndef DLOCKFS_STORES_ETCD_GRPC_ENDPOINTS_H
-#define DLOCKFS_STORES_ETCD_GRPC_ENDPOINTS_H
+#ifndef DLOCKFS_STORES_NET_ENDPOINTS_H
+#define DLOCKFS_STORES_NET_ENDPOINTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,7 +10,7 @@
  * | TLS        | the handshake is done  | OPEN       |
  * | any        | transport_close()      | CLOSED     |
  */
-#include "stores/etcd/grpc/transport.h"
+#include "stores/net/transport.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -56,7 +56,8 @@ int transport_connect(struct transport *transport, const struct sockaddr *addres
 	transport->state = TRANSPORT_CONNECTING;
 	if (setsockopt(transport->socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0)
 		return fail(transport, errno);
-	if (tls_is_wanted(tls)) {
+	if (tls->is_wanted) {
+		transport->tls = tls;
 		transport->session = tls_open(tls, transport->socket, host, transport->why,
 					      sizeof(transport->why));
 		if (transport->session == NULL)
@@ -95,9 +96,9 @@ static int shake_hands(struct transport *transport)
 	result = SSL_do_handshake(transport->session);
 	if (result != 1)
 		return judge(transport, result) == -EAGAIN ? 0 : -EIO;
-	if (!tls_has_http2(transport->session)) {
+	if (!tls_has_protocol(transport->tls, transport->session)) {
 		snprintf(transport->why, sizeof(transport->why),
-			 "TLS: the server does not offer HTTP/2");
+			 "TLS: the server does not offer %s", transport->tls->protocol);
 		return -EIO;
 	}
 	transport->state = TRANSPORT_OPEN;

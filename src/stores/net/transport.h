@@ -3,22 +3,23 @@
  * Bytes to and from a server: a TCP socket, with TLS or without. Nothing blocks. SIGPIPE must be
  * ignored. Loop thread.
  */
-#ifndef DLOCKFS_STORES_ETCD_GRPC_TRANSPORT_H
-#define DLOCKFS_STORES_ETCD_GRPC_TRANSPORT_H
+#ifndef DLOCKFS_STORES_NET_TRANSPORT_H
+#define DLOCKFS_STORES_NET_TRANSPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 #include <sys/socket.h>
 
-#include "stores/etcd/grpc/tls.h"
+#include "stores/net/tls.h"
 
 enum transport_state { TRANSPORT_CLOSED, TRANSPORT_CONNECTING, TRANSPORT_TLS, TRANSPORT_OPEN };
 
 struct transport {
 	enum transport_state state;
 	int socket; /* -1: closed */
-	SSL *session;
+	const struct tls *tls;
+	SSL *session;	  /* NULL: without TLS */
 	bool wants_write; /* something is to be written that the socket did not take */
 	char why[256];	  /* after an error, for people */
 };

@@ -2,7 +2,7 @@
  *
  * Owns OpenSSL's context and the words for its errors. Must not do I/O with servers. Loop thread.
  */
-#include "stores/etcd/grpc/tls.h"
+#include "stores/net/tls.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,23 +16,16 @@
 
 #include "base/opener.h"
 
-/* ALPN's name of HTTP/2 with its length before it. */
-static const unsigned char protocols[] = {2, 'h', '2'};
-
-void tls_init(struct tls *tls, const struct store_access *access)
+void tls_init(struct tls *tls, const struct store_access *access, bool is_wanted,
+	      const char *protocol)
 {
-	*tls = (struct tls){.access = access};
+	*tls = (struct tls){.access = access, .is_wanted = is_wanted, .protocol = protocol};
 }
 
 void tls_finish(struct tls *tls)
 {
 	SSL_CTX_free(tls->context);
 	tls->context = NULL;
-}
-
-bool tls_is_wanted(const struct tls *tls)
-{
-	return tls->access != NULL && tls->access->tls_ca != NULL;
 }
 
 /* The reason of the first error since ERR_clear_error(3). */
@@ -89,7 +82,9 @@ static bool load_file(SSL_CTX *context, bool (*load)(SSL_CTX *, const char *), c
 /* Loads the files. Returns the name of the one that is not right; NULL: all are. */
 static const char *load(SSL_CTX *context, const struct store_access *access)
 {
-	if (!load_file(context, load_authorities, access->tls_ca))
+	if (access->tls_ca == NULL && SSL_CTX_set_default_verify_paths(context) != 1)
+		return "the certificates that this host trusts";
+	if (access->tls_ca != NULL && !load_file(context, load_authorities, access->tls_ca))
 		return access->tls_ca;
 	if (access->tls_certificate == NULL)
 		return NULL;
@@ -98,15 +93,29 @@ static const char *load(SSL_CTX *context, const struct store_access *access)
 	return load_file(context, load_key, access->tls_key) ? NULL : access->tls_key;
 }
 
-static SSL_CTX *make_context(const struct store_access *access, char *why, size_t why_bytes)
+/* Offers the protocol, if it has a name: as ALPN has it, behind its length. */
+static bool offer(SSL_CTX *context, const char *protocol)
 {
+	unsigned char names[1 + UINT8_MAX];
+	size_t bytes = protocol != NULL ? strlen(protocol) : 0;
+
+	if (bytes == 0)
+		return true;
+	names[0] = (unsigned char)bytes;
+	memcpy(names + 1, protocol, bytes);
+	return SSL_CTX_set_alpn_protos(context, names, (unsigned)bytes + 1) == 0;
+}
+
+static SSL_CTX *make_context(const struct tls *tls, char *why, size_t why_bytes)
+{
+	const struct store_access *access = tls->access;
 	SSL_CTX *context;
 	const char *file;
 
 	ERR_clear_error();
 	context = SSL_CTX_new(TLS_client_method());
 	if (context == NULL || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
-	    SSL_CTX_set_alpn_protos(context, protocols, sizeof(protocols)) != 0) {
+	    !offer(context, tls->protocol)) {
 		snprintf(why, why_bytes, "TLS: %s", reason());
 		SSL_CTX_free(context);
 		return NULL;
@@ -181,7 +190,7 @@ SSL *tls_open(struct tls *tls, int socket, const char *host, char *why, size_t w
 
 	if (!note_files(tls) || tls->context == NULL) {
 		tls_finish(tls);
-		tls->context = make_context(tls->access, why, why_bytes);
+		tls->context = make_context(tls, why, why_bytes);
 		if (tls->context == NULL)
 			return NULL;
 	}
@@ -237,11 +246,13 @@ void tls_explain(const SSL *session, int result, char *why, size_t why_bytes)
 		snprintf(why, why_bytes, "TLS: %s", reason());
 }
 
-bool tls_has_http2(const SSL *session)
+bool tls_has_protocol(const struct tls *tls, const SSL *session)
 {
 	const unsigned char *name = NULL;
 	unsigned bytes = 0;
 
+	if (tls->protocol == NULL)
+		return true;
 	SSL_get0_alpn_selected(session, &name, &bytes);
-	return bytes == 2 && memcmp(name, "h2", 2) == 0;
+	return bytes == strlen(tls->protocol) && memcmp(name, tls->protocol, bytes) == 0;
 }

@@ -4,7 +4,7 @@
  *
  * A channel of c-ares lives for one lookup, so that each reads /etc/resolv.conf as it is then.
  */
-#include "stores/etcd/grpc/endpoints.h"
+#include "stores/net/endpoints.h"
 
 #include <arpa/inet.h>
 #include <ares.h>

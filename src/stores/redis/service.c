@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the servers, and what was asked of them; has undone what is not to stand. Must not know what
+ * keys are for. Loop thread.
+ *
+ * An operation is one request at all servers. It is decided as tally.h says, then settled: its
+ * asker is answered from redis_dispatch(). It is freed once it is settled and all servers have
+ * voted.
+ *
+ * What of it is undone: a TAKE that has failed, or that nobody waits for any more, at each server
+ * that may have it; a GIVE, at each that was not asked, or did not do it.
+ */
+#include "stores/redis/service.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <utlist.h>
+
+#include "base/alarm.h"
+#include "base/clock.h"
+#include "base/timers.h"
+#include "stores/redis/listen.h"
+#include "stores/redis/server.h"
+#include "stores/redis/tally.h"
+
+struct vote {
+	struct part part;
+	struct redis_operation *operation;
+};
+
+struct redis_operation {
+	struct redis_service *service;
+	struct redis_request *request; /* NULL: forgotten, or answered */
+	enum redis_verb verb;
+	char *key, *value;
+	int64_t ttl_ms;
+	bool is_decided, is_settled; /* settled: in `settled` of the service, to be answered */
+	struct redis_answer answer;  /* once decided; its holder is */
+	char *holder;
+	struct redis_operation *prev, *next, *settled_next;
+	struct tally_vote tally[REDIS_SERVERS_MAX];
+	struct vote votes[];
+};
+
+struct redis_service {
+	struct redis_events events;
+	void *context;
+	int epoll;
+	struct alarm alarm; /* for the first of `timers`, or earlier */
+	struct timers timers;
+	struct timer soon; /* for another turn of redis_dispatch(), no more */
+	struct tls tls;
+	char *names; /* of the servers, each with its NUL */
+	char *user;
+	struct secret *password; /* of the URL; NULL: that of `access`, or none */
+	size_t count;		 /* of the servers */
+	struct server servers[REDIS_SERVERS_MAX];
+	struct wire_options options[REDIS_SERVERS_MAX];
+	bool is_connected; /* as events told */
+	bool is_dispatching;
+	struct redis_operation *operations;
+	struct redis_operation *settled, **settled_end;
+	struct listen *listen; /* NULL: nobody has listened yet */
+};
+
+static size_t majority(const struct redis_service *service)
+{
+	return service->count / 2 + 1;
+}
+
+static size_t count_serving(const struct redis_service *service)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < service->count; i++)
+		count += service->servers[i].serves;
+	return count;
+}
+
+/* Sets the alarm, unless it rings before that anyway. */
+static void arm(struct redis_service *service)
+{
+	if (timers_due(&service->timers) < service->alarm.due_ms)
+		alarm_set(&service->alarm, timers_due(&service->timers));
+}
+
+static void on_soon(struct timer *timer)
+{
+	(void)timer;
+}
+
+/*
+ * Operations
+ */
+
+static void free_operation(struct redis_operation *operation)
+{
+	struct redis_service *service = operation->service;
+
+	for (size_t i = 0; i < service->count; i++)
+		free(operation->votes[i].part.holder);
+	DL_DELETE(service->operations, operation);
+	free(operation->key);
+	free(operation->value);
+	free(operation->holder);
+	free(operation);
+}
+
+/* What the server may have of the operation is not to stand. */
+static void undo(struct redis_operation *operation, size_t i)
+{
+	server_owe(&operation->service->servers[i], operation->key, operation->value,
+		   operation->ttl_ms);
+}
+
+static void undo_take(struct redis_operation *operation)
+{
+	for (size_t i = 0; i < operation->service->count; i++) {
+		enum tally_state state = operation->tally[i].state;
+
+		/* -EIO: what the server has done is not understood. */
+		if (state == TALLY_YES || state == TALLY_OPEN || state == TALLY_LOST ||
+		    (state == TALLY_NO && operation->tally[i].error == -EIO))
+			undo(operation, i);
+	}
+}
+
+/* Answers who asked, or has that done with the next dispatch. */
+static void settle(struct redis_operation *operation)
+{
+	struct redis_service *service = operation->service;
+
+	operation->is_settled = true;
+	*service->settled_end = operation;
+	service->settled_end = &operation->settled_next;
+	if (!service->is_dispatching)
+		timers_set(&service->timers, &service->soon, clock_now_ms());
+}
+
+/* A vote has come, or all that come at once have. */
+static void decide(struct redis_operation *operation)
+{
+	int error = operation->is_decided ? TALLY_UNDECIDED
+					  : tally_count(operation->verb, operation->tally,
+							operation->service->count);
+
+	if (error != TALLY_UNDECIDED) {
+		operation->is_decided = true;
+		operation->answer.error = error;
+		if (operation->verb == REDIS_TAKE && (error != 0 || operation->request == NULL))
+			undo_take(operation);
+		settle(operation);
+	}
+}
+
+/* Keeps what the answer says: of several, the first. */
+static void keep_answer(struct redis_operation *operation, const struct redis_answer *answer)
+{
+	if (answer->holder != NULL && operation->holder == NULL) {
+		operation->holder = malloc(answer->holder_bytes + 1);
+		if (operation->holder != NULL) {
+			memcpy(operation->holder, answer->holder, answer->holder_bytes + 1);
+			operation->answer.holder = operation->holder;
+			operation->answer.holder_bytes = answer->holder_bytes;
+		}
+	}
+	if (answer->error == 0 && answer->ttl_ms != REDIS_TTL_UNKNOWN)
+		operation->answer.ttl_ms = answer->ttl_ms;
+	if (answer->error == 0)
+		operation->answer.stamp = answer->stamp;
+}
+
+static void on_part(struct part *part, const struct redis_answer *answer)
+{
+	struct vote *vote = (struct vote *)((char *)part - offsetof(struct vote, part));
+	struct redis_operation *operation = vote->operation;
+	struct redis_service *service = operation->service;
+	size_t i = (size_t)(vote - operation->votes);
+
+	server_note(&service->servers[i], part, answer);
+	operation->tally[i].error = answer->error;
+	operation->tally[i].state = answer->error == 0		   ? TALLY_YES
+				    : answer->error == -ECONNRESET ? TALLY_LOST
+								   : TALLY_NO;
+	if (!operation->is_decided)
+		keep_answer(operation, answer);
+	if (operation->verb == REDIS_GIVE && answer->error != 0 && answer->error != -ENOENT &&
+	    answer->error != -EBADMSG)
+		undo(operation, i);
+	decide(operation);
+	if (operation->is_decided && !operation->is_settled &&
+	    tally_open(operation->tally, service->count) == 0)
+		free_operation(operation);
+}
+
+/* Answers those who wait for it. What they ask then is asked at once. */
+static void deliver(struct redis_service *service)
+{
+	struct redis_operation *operation;
+
+	while ((operation = service->settled) != NULL) {
+		struct redis_request *request = operation->request;
+
+		service->settled = operation->settled_next;
+		if (service->settled == NULL)
+			service->settled_end = &service->settled;
+		operation->is_settled = false;
+		operation->request = NULL;
+		if (request != NULL) {
+			request->operation = NULL;
+			request->done(request, &operation->answer);
+		}
+		if (tally_open(operation->tally, service->count) == 0)
+			free_operation(operation);
+	}
+}
+
+/* Has each server asked. */
+static void send(struct redis_operation *operation)
+{
+	struct redis_service *service = operation->service;
+
+	for (size_t i = 0; i < service->count; i++) {
+		struct vote *vote = &operation->votes[i];
+
+		vote->operation = operation;
+		vote->part = (struct part){
+			.verb = operation->verb,
+			.key = operation->key,
+			.value = operation->value,
+			.ttl_ms = operation->ttl_ms,
+			.done = on_part,
+		};
+		if (server_send(&service->servers[i], &vote->part) == 0)
+			continue;
+		operation->tally[i].state = TALLY_ABSENT;
+		if (operation->verb == REDIS_GIVE)
+			undo(operation, i);
+	}
+	decide(operation);
+}
+
+int redis_ask(struct redis_service *service, struct redis_request *request, enum redis_verb verb,
+	      const char *key, const char *value, int64_t ttl_ms)
+{
+	struct redis_operation *operation;
+
+	if (!redis_is_connected(service) && verb != REDIS_GIVE)
+		return -ENOTCONN;
+	if (verb == REDIS_STAMP && service->count > 1)
+		return -ENOTSUP;
+	if (verb != REDIS_READ && strlen(value) > REDIS_VALUE_BYTES_MAX)
+		return -EMSGSIZE;
+	operation = calloc(1, sizeof(*operation) + service->count * sizeof(*operation->votes));
+	if (operation == NULL)
+		return -ENOMEM;
+	operation->service = service;
+	operation->verb = verb;
+	operation->ttl_ms = ttl_ms;
+	operation->answer.ttl_ms = REDIS_TTL_UNKNOWN;
+	operation->key = strdup(key);
+	operation->value = strdup(value != NULL ? value : "");
+	DL_APPEND(service->operations, operation);
+	if (operation->key == NULL || operation->value == NULL) {
+		free_operation(operation);
+		return -ENOMEM;
+	}
+	operation->request = request;
+	request->operation = operation;
+	send(operation);
+	return 0;
+}
+
+void redis_forget(struct redis_request *request)
+{
+	struct redis_operation *operation = request->operation;
+
+	if (operation == NULL)
+		return;
+	operation->request = NULL;
+	request->operation = NULL;
+	if (operation->verb != REDIS_TAKE ||
+	    (operation->is_decided && operation->answer.error != 0))
+		return;
+	operation->is_decided = true;
+	undo_take(operation);
+	if (!operation->is_settled)
+		settle(operation);
+}
+
+/*
+ * Servers
+ */
+
+static void on_serving(void *context, struct server *server)
+{
+	struct redis_service *service = context;
+	char text[512];
+
+	(void)server;
+	if (service->is_connected || !redis_is_connected(service))
+		return;
+	service->is_connected = true;
+	redis_describe(service, text, sizeof(text));
+	service->events.on_connected(service->context, text);
+}
+
+static void on_lost(void *context, struct server *server, const char *why)
+{
+	struct redis_service *service = context;
+
+	(void)server;
+	if (redis_is_connected(service))
+		return;
+	deliver(service);
+	service->is_connected = false;
+	service->events.on_lost(service->context, why);
+}
+
+static void on_hint(void *context, const char *key)
+{
+	struct redis_service *service = context;
+
+	service->events.on_hint(service->context, key);
+}
+
+/* Copies what of the options does not stay. */
+static int copy_options(struct redis_service *service, const struct redis_options *options)
+{
+	const struct store_access *access = options->access;
+	const struct secret *password = access != NULL ? access->redis_password.secret : NULL;
+	const struct store_url *url = options->url;
+	const char *user = access != NULL ? access->redis_user : NULL;
+	struct wire_options wire = {.tls = &service->tls, .idle_ms = options->idle_ms};
+	char *name;
+
+	service->names = strdup(url->servers);
+	user = url->user != NULL ? url->user : user;
+	service->user = user != NULL ? strdup(user) : NULL;
+	service->password = secret_copy(url->password != NULL ? url->password : password);
+	if (service->names == NULL || (user != NULL && service->user == NULL) ||
+	    ((url->password != NULL || password != NULL) && service->password == NULL))
+		return -ENOMEM;
+	tls_init(&service->tls, access, url->has_tls, NULL);
+	wire.user = service->user;
+	if (service->password != NULL)
+		wire.password = secret_next(service->password, NULL);
+	for (name = service->names; name != NULL;) {
+		wire.server = strsep(&name, ",");
+		if (service->count == REDIS_SERVERS_MAX)
+			return -E2BIG;
+		service->options[service->count++] = wire;
+	}
+	return 0;
+}
+
+static int add_server(struct redis_service *service, size_t i)
+{
+	const struct server_events events = {.on_serving = on_serving, .on_lost = on_lost};
+	struct epoll_event event = {.events = EPOLLIN};
+	int error = server_init(&service->servers[i], &service->options[i], &service->timers,
+				&events, service);
+
+	if (error)
+		return error;
+	event.data.ptr = service->servers[i].wire;
+	return epoll_ctl(service->epoll, EPOLL_CTL_ADD, wire_descriptor(service->servers[i].wire),
+			 &event) == 0
+		       ? 0
+		       : -errno;
+}
+
+int redis_create(const struct redis_options *options, const struct redis_events *events,
+		 void *context, struct redis_service **ret)
+{
+	struct redis_service *service = calloc(1, sizeof(*service));
+	struct epoll_event event = {.events = EPOLLIN};
+	int error;
+
+	if (service == NULL)
+		return -ENOMEM;
+	service->events = *events;
+	service->context = context;
+	service->settled_end = &service->settled;
+	service->soon.on_due = on_soon;
+	service->alarm = ALARM_NONE;
+	service->epoll = epoll_create1(EPOLL_CLOEXEC);
+	error = service->epoll >= 0 ? alarm_init(&service->alarm) : -errno;
+	if (!error && epoll_ctl(service->epoll, EPOLL_CTL_ADD, service->alarm.descriptor, &event))
+		error = -errno;
+	if (!error)
+		error = copy_options(service, options);
+	for (size_t i = 0; i < service->count && !error; i++)
+		error = add_server(service, i);
+	if (error) {
+		redis_destroy(service);
+		return error;
+	}
+	arm(service);
+	*ret = service;
+	return 0;
+}
+
+void redis_destroy(struct redis_service *service)
+{
+	if (service == NULL)
+		return;
+	listen_destroy(service->listen);
+	for (size_t i = 0; i < service->count; i++)
+		server_finish(&service->servers[i]);
+	while (service->operations != NULL) {
+		if (service->operations->request != NULL)
+			service->operations->request->operation = NULL;
+		free_operation(service->operations);
+	}
+	tls_finish(&service->tls);
+	alarm_finish(&service->alarm);
+	if (service->epoll >= 0)
+		close(service->epoll);
+	secret_destroy(service->password);
+	free(service->user);
+	free(service->names);
+	free(service);
+}
+
+int redis_descriptor(const struct redis_service *service)
+{
+	return service->epoll;
+}
+
+void redis_dispatch(struct redis_service *service)
+{
+	struct epoll_event events[2 * REDIS_SERVERS_MAX + 1];
+	int count = epoll_wait(service->epoll, events, sizeof(events) / sizeof(events[0]), 0);
+	bool is_time = false;
+
+	service->is_dispatching = true;
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.ptr == NULL)
+			is_time = alarm_rang(&service->alarm);
+		else
+			wire_dispatch(events[i].data.ptr);
+		deliver(service);
+	}
+	if (is_time)
+		timers_run(&service->timers, clock_now_ms());
+	deliver(service);
+	service->is_dispatching = false;
+	redis_flush(service);
+}
+
+void redis_flush(struct redis_service *service)
+{
+	for (size_t i = 0; i < service->count; i++)
+		wire_flush(service->servers[i].wire);
+	if (service->listen != NULL)
+		listen_flush(service->listen);
+	arm(service);
+}
+
+bool redis_is_connected(const struct redis_service *service)
+{
+	return count_serving(service) >= majority(service);
+}
+
+size_t redis_server_count(const struct redis_service *service)
+{
+	return service->count;
+}
+
+int redis_listen(struct redis_service *service, const char *key)
+{
+	if (service->listen == NULL)
+		service->listen = listen_create(service->options, service->count, service->epoll,
+						&service->timers, on_hint, service);
+	return service->listen != NULL ? listen_add(service->listen, key) : -errno;
+}
+
+void redis_unlisten(struct redis_service *service, const char *key)
+{
+	if (service->listen != NULL)
+		listen_remove(service->listen, key);
+}
+
+void redis_nudge(struct redis_service *service)
+{
+	for (size_t i = 0; i < service->count; i++)
+		wire_nudge(service->servers[i].wire);
+	arm(service);
+}
+
+static bool is_busy(const struct redis_service *service)
+{
+	for (size_t i = 0; i < service->count; i++) {
+		if (server_is_busy(&service->servers[i]))
+			return true;
+	}
+	return service->settled != NULL;
+}
+
+void redis_finish(struct redis_service *service, int64_t limit_ms)
+{
+	int64_t now_ms = clock_now_ms(), end_ms = now_ms + limit_ms;
+	struct pollfd descriptor = {.fd = service->epoll, .events = POLLIN};
+
+	redis_flush(service);
+	for (; is_busy(service) && now_ms < end_ms; now_ms = clock_now_ms()) {
+		poll(&descriptor, 1, (int)(end_ms - now_ms));
+		redis_dispatch(service);
+	}
+}
+
+void redis_describe(const struct redis_service *service, char *text, size_t text_bytes)
+{
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < service->count && at < text_bytes; i++) {
+		const struct server *server = &service->servers[i];
+		const char *name = service->options[i].server;
+		const char *comma = at > 0 ? ", " : "";
+		int bytes;
+
+		if (server->serves && *server->info.version)
+			bytes = snprintf(text + at, text_bytes - at, "%s%s (%s)", comma, name,
+					 server->info.version);
+		else if (server->serves)
+			bytes = snprintf(text + at, text_bytes - at, "%s%s", comma, name);
+		else
+			bytes = snprintf(text + at, text_bytes - at, "%sno connection to %s", comma,
+					 *server->why ? server->why : name);
+		at += bytes > 0 ? (size_t)bytes : 0;
+	}
+}
+
+void redis_warn(const struct redis_service *service, void (*say)(void *context, const char *text),
+		void *context)
+{
+	char text[256];
+
+	for (size_t i = 0; i < service->count; i++)
+		server_warn(&service->servers[i], service->options[i].server, say, context);
+	if (service->count % 2 != 0)
+		return;
+	snprintf(
+		text, sizeof(text),
+		"%zu servers: locks are lost as soon as %zu of them fail, as with one server less; "
+		"name an odd number, three at least",
+		service->count, service->count / 2);
+	say(context, text);
+}
+
+const char *redis_trouble(const struct redis_service *service)
+{
+	const char *trouble = NULL;
+	size_t well = 0;
+
+	for (size_t i = 0; i < service->count; i++) {
+		if (service->servers[i].trouble == NULL)
+			well++;
+		else if (trouble == NULL)
+			trouble = service->servers[i].trouble;
+	}
+	return well >= majority(service) ? NULL : trouble;
+}

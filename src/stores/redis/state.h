@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of the store of Redis, for its own files. Loop thread.
+ */
+#ifndef DLOCKFS_STORES_REDIS_STATE_H
+#define DLOCKFS_STORES_REDIS_STATE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/alarm.h"
+#include "base/log_limit.h"
+#include "base/timers.h"
+#include "journal/journal.h"
+#include "stores/local/store.h"
+#include "stores/redis/key.h"
+#include "stores/redis/lease.h"
+#include "stores/redis/service.h"
+#include "stores/store.h"
+
+struct redis_lock;  /* lock.h */
+struct redis_proof; /* proof.h */
+
+struct redis_loop {
+	int poll; /* an epoll(7) descriptor of those of the service, of `home`, and: */
+	int wake; /* an eventfd(2): there is something to be sent, or to be told */
+	struct alarm alarm;
+	bool is_awake; /* `wake` is written to */
+	struct timers timers;
+};
+
+/* The queues, as this host sees them: claims of its own, and gates (key.h). */
+struct redis_queues {
+	struct local_service *service;
+	struct store *home;	 /* the session of this host's claims, */
+	struct store *strangers; /* and that of the gates */
+	uint64_t gate_session;	 /* in the names of gates */
+	uint32_t gates;		 /* so far */
+};
+
+struct redis_session {
+	bool is_home_open;     /* `home` is connected, as always but after a loss, */
+	bool is_told;	       /* and the engine was told that all is */
+	bool told_unreachable; /* the log says that there is no connection */
+};
+
+struct store_redis {
+	struct store store; /* first */
+	const struct store_events *events;
+	void *context;
+	struct store_access access;
+	char *address;		      /* as it is shown: "redis://h:6379/dlockfs" */
+	char *prefix;		      /* of keys: "dlockfs/", or "" */
+	char host[HOST_NAME_MAX + 1]; /* in the values of keys */
+	struct log_limit refusals;
+	struct redis_loop loop;
+	struct redis_service *service;
+	struct redis_queues queues;
+	struct redis_session session;
+	struct redis_lease lease;
+	struct key_rules rules;
+	struct redis_lock *locks; /* by path */
+	size_t lost;		  /* locks whose loss is still to be told */
+	struct redis_proof *proofs;
+	struct state_journal *journal;	   /* NULL: nothing is kept */
+	const struct state_kind *key_kind; /* of the locks in it */
+	uint64_t place;			   /* in it */
+	uint64_t serials;		   /* of what is kept, so far */
+};
+
+static inline struct store_redis *store_redis_from(struct store *store)
+{
+	return (struct store_redis *)store;
+}
+
+/* Makes dispatch() come soon. */
+void redis_wake(struct store_redis *store);
+
+/* Out of memory: gives the session up, soon. */
+void redis_starve(struct store_redis *store);
+
+#endif

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The service of the store of Redis, with doubles of servers: what is sent, in which order, and
+ * what an answer, or none, comes to. Nothing here is of a real server: see test-redis-service.sh.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "redis_double.h"
+#include "stores/redis/service.h"
+
+#define LIMIT_MS 20000
+enum { SERVERS_MAX = 3 };
+
+static struct redis_double servers[SERVERS_MAX];
+static size_t count;
+static struct redis_service *service;
+static unsigned connected, lost, hints;
+static char why[512];
+
+struct asked {
+	struct redis_request request;
+	unsigned done;
+	int error;
+	char holder[64];
+	int64_t ttl_ms, stamp;
+};
+
+static struct asked one, two;
+
+static void on_connected(void *context, const char *server)
+{
+	connected++;
+}
+
+static void on_lost(void *context, const char *text)
+{
+	snprintf(why, sizeof(why), "%s", text);
+	lost++;
+}
+
+static void on_hint(void *context, const char *key)
+{
+	assert_string_equal(key, "k");
+	hints++;
+}
+
+static void on_done(struct redis_request *request, const struct redis_answer *answer)
+{
+	struct asked *asked = (struct asked *)request;
+
+	asked->done++;
+	asked->error = answer->error;
+	asked->ttl_ms = answer->ttl_ms;
+	asked->stamp = answer->stamp;
+	snprintf(asked->holder, sizeof(asked->holder), "%s",
+		 answer->holder != NULL ? answer->holder : "");
+}
+
+static void turn(void)
+{
+	struct pollfd descriptor = {.fd = redis_descriptor(service), .events = POLLIN};
+
+	if (poll(&descriptor, 1, 5) > 0)
+		redis_dispatch(service);
+	for (size_t i = 0; i < count; i++)
+		redis_double_turn(&servers[i]);
+}
+
+#define WAIT_UNTIL(condition)                                                                      \
+	for (int64_t wait_end_ms = clock_now_ms() + LIMIT_MS; !(condition);) {                     \
+		assert_true(clock_now_ms() < wait_end_ms);                                         \
+		turn();                                                                            \
+	}
+
+static bool was_sent(size_t i, const char *command)
+{
+	return strstr(servers[i].commands, command) != NULL;
+}
+
+static void forget_commands(void)
+{
+	for (size_t i = 0; i < count; i++)
+		servers[i].commands[0] = '\0';
+}
+
+static void ask(struct asked *asked, enum redis_verb verb, const char *value)
+{
+	*asked = (struct asked){.request.done = on_done};
+	assert_int_equal(redis_ask(service, &asked->request, verb, "k", value, 9000), 0);
+	redis_flush(service);
+}
+
+static void ask_and_wait(struct asked *asked, enum redis_verb verb, const char *value)
+{
+	ask(asked, verb, value);
+	WAIT_UNTIL(asked->done == 1);
+}
+
+static void create(size_t servers_count, const char *user, int64_t idle_ms)
+{
+	const struct redis_events events = {on_connected, on_lost, on_hint};
+	char text[256], problem[256];
+	struct store_url url;
+	struct redis_options options = {.url = &url, .idle_ms = idle_ms};
+
+	count = servers_count;
+	snprintf(text, sizeof(text), "redis://%s", user);
+	for (size_t i = 0; i < count; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s127.0.0.1:%u",
+			 i > 0 ? "," : "", servers[i].port);
+	assert_int_equal(store_url_parse(text, &url, problem, sizeof(problem)), 0);
+	assert_int_equal(redis_create(&options, &events, NULL, &service), 0);
+	store_url_finish(&url);
+}
+
+static void connect_to(size_t servers_count)
+{
+	create(servers_count, "", 60000);
+	for (size_t i = 0; i < count; i++)
+		WAIT_UNTIL(was_sent(i, "INFO\n"));
+	WAIT_UNTIL(connected == 1);
+	for (int i = 0; i < 20; i++)
+		turn();
+	forget_commands();
+}
+
+static int begin(void **state)
+{
+	connected = lost = hints = 0;
+	for (size_t i = 0; i < SERVERS_MAX; i++)
+		redis_double_open(&servers[i]);
+	return 0;
+}
+
+static int end(void **state)
+{
+	redis_destroy(service);
+	service = NULL;
+	for (size_t i = 0; i < SERVERS_MAX; i++)
+		redis_double_close(&servers[i]);
+	return 0;
+}
+
+/* What each verb is at the server, and what its answer comes to. */
+static void test_verbs(void **state)
+{
+	connect_to(1);
+	ask_and_wait(&one, REDIS_TAKE, "v1");
+	assert_int_equal(one.error, 0);
+	assert_string_equal(servers[0].commands, "SET k v1 NX PX 9000\nGETRANGE k 0 4095\n");
+	redis_double_rule(&servers[0], "SET", "$-1\r\n");
+	redis_double_rule(&servers[0], "GETRANGE", "$5\r\nother\r\n");
+	ask_and_wait(&one, REDIS_TAKE, "v2");
+	assert_int_equal(one.error, -EEXIST);
+	assert_string_equal(one.holder, "other");
+	ask_and_wait(&one, REDIS_READ, NULL);
+	assert_int_equal(one.error, 0);
+	assert_string_equal(one.holder, "other");
+	assert_int_equal(one.ttl_ms, 1000);
+	redis_double_rule(&servers[0], "PTTL", ":-1\r\n");
+	ask_and_wait(&one, REDIS_READ, NULL);
+	assert_int_equal(one.ttl_ms, REDIS_TTL_NEVER);
+	redis_double_rule(&servers[0], "PTTL", ":-2\r\n");
+	ask_and_wait(&one, REDIS_READ, NULL);
+	assert_int_equal(one.error, -ENOENT);
+	redis_double_rule(&servers[0], "EVALSHA", ":7\r\n");
+	ask_and_wait(&one, REDIS_STAMP, "v1");
+	assert_int_equal(one.error, 0);
+	assert_int_equal(one.stamp, 7);
+	assert_true(was_sent(0, " 2 k k//stamps v1 9000\n"));
+	redis_double_rule(&servers[0], "EVALSHA", ":0\r\n");
+	ask_and_wait(&one, REDIS_RENEW, "v1");
+	assert_int_equal(one.error, -ENOENT);
+	assert_true(was_sent(0, " 1 k v1 9000\n"));
+	ask_and_wait(&one, REDIS_GIVE, "v1");
+	assert_int_equal(one.error, -ENOENT);
+	assert_true(was_sent(0, " 1 k v1 k//released\n"));
+	assert_int_equal(redis_server_count(service), 1);
+}
+
+/* A script that the server does not have is sent whole. */
+static void test_noscript(void **state)
+{
+	connect_to(1);
+	redis_double_rule(&servers[0], "EVALSHA", "-NOSCRIPT No matching script.\r\n");
+	ask_and_wait(&one, REDIS_RENEW, "v");
+	assert_int_equal(one.error, 0);
+	assert_true(was_sent(0, "EVAL SCRIPT 1 k v 9000\n"));
+}
+
+/* Servers that have a command for it need no script. */
+static void test_delete(void **state)
+{
+	servers[0].info = "redis_version:7.2.4\r\nvalkey_version:9.0.1\r\n";
+	servers[1].info = "redis_version:8.4.0\r\n";
+	servers[2].info = "redis_version:8.2.9\r\n";
+	connect_to(3);
+	for (size_t i = 0; i < 3; i++)
+		redis_double_rule(&servers[i], "EVALSHA", ":1\r\n");
+	redis_double_rule(&servers[0], "DELIFEQ", ":1\r\n");
+	ask(&one, REDIS_GIVE, "v");
+	WAIT_UNTIL(was_sent(0, "DELIFEQ k v\nPUBLISH k//released \n"));
+	WAIT_UNTIL(was_sent(1, "DELEX k IFEQ v\nPUBLISH k//released \n"));
+	WAIT_UNTIL(was_sent(2, " 1 k v k//released\n"));
+	WAIT_UNTIL(one.done == 1);
+	assert_int_equal(one.error, 0);
+}
+
+/* What servers say of errors, up to Redis 6 from within a script. */
+static void test_errors(void **state)
+{
+	static const struct {
+		const char *answer;
+		int error;
+		bool is_trouble, ends;
+	} cases[] = {
+		{"-WRONGTYPE Operation against a key\r\n", -EBADMSG, false, false},
+		{"-OOM command not allowed\r\n", -ENOMEM, true, false},
+		{"-NOPERM this user has no permissions\r\n", -EACCES, true, false},
+		{"-BUSY Redis is busy\r\n", -EAGAIN, true, false},
+		{"-NOREPLICAS Not enough good replicas to write.\r\n", -EAGAIN, true, false},
+		{"-MOVED 3999 127.0.0.1:6381\r\n", -EREMOTE, true, false},
+		{"-ERR Error running script (call to f_x): @user_script:1: -READONLY You can't\r\n",
+		 -EROFS, true, true},
+		{"-READONLY You can't write against a read only replica.\r\n", -EROFS, true, true},
+		{"-LOADING Redis is loading the dataset in memory\r\n", -EAGAIN, true, true},
+		{"-MASTERDOWN Link with MASTER is down\r\n", -EAGAIN, true, true},
+		{"-NOAUTH Authentication required.\r\n", -EACCES, true, true},
+		{"-ERR something else: OOMPH\r\n", -EIO, false, false},
+		{"*0\r\n", -EIO, false, false},
+		{"+OK\r\n", -EIO, false, false},
+		{":-5\r\n", -EIO, false, false},
+	};
+
+	connect_to(1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		unsigned before = lost;
+
+		print_message("%s", cases[i].answer);
+		redis_double_rule(&servers[0], "EVALSHA", cases[i].answer);
+		ask_and_wait(&one, REDIS_RENEW, "v");
+		assert_int_equal(one.error, cases[i].error);
+		assert_int_equal(redis_trouble(service) != NULL, cases[i].is_trouble);
+		if (cases[i].ends)
+			WAIT_UNTIL(lost > before);
+		WAIT_UNTIL(redis_is_connected(service));
+		redis_double_no_rule(&servers[0], "EVALSHA");
+		ask_and_wait(&one, REDIS_TAKE, "v");
+		assert_int_equal(one.error, 0);
+		assert_null(redis_trouble(service));
+		assert_true(cases[i].ends || lost == before);
+	}
+}
+
+/* A TAKE whose answer was lost is undone before anything else is asked of the server. */
+static void test_take_is_lost(void **state)
+{
+	const char *give, *set;
+
+	connect_to(1);
+	redis_double_rule(&servers[0], "EVALSHA", ":1\r\n");
+	redis_double_rule(&servers[0], "SET", NULL);
+	redis_double_rule(&servers[0], "GETRANGE", NULL);
+	ask(&one, REDIS_TAKE, "v1");
+	WAIT_UNTIL(was_sent(0, "SET k v1"));
+	servers[0].is_closed = true;
+	WAIT_UNTIL(one.done == 1);
+	assert_int_equal(one.error, -ECONNRESET);
+	WAIT_UNTIL(lost > 0);
+	assert_int_equal(redis_ask(service, &two.request, REDIS_TAKE, "k", "v2", 9000), -ENOTCONN);
+	forget_commands();
+	redis_double_no_rule(&servers[0], "SET");
+	redis_double_no_rule(&servers[0], "GETRANGE");
+	servers[0].is_closed = false;
+	WAIT_UNTIL(connected == 2);
+	ask_and_wait(&one, REDIS_TAKE, "v2");
+	assert_int_equal(one.error, 0);
+	give = strstr(servers[0].commands, " 1 k v1 k//released\n");
+	set = strstr(servers[0].commands, "SET k v2");
+	assert_non_null(give);
+	assert_true(give < set);
+}
+
+/* A GIVE is asked until it is answered, or the key has ended. */
+static void test_give_is_owed(void **state)
+{
+	connect_to(1);
+	redis_double_rule(&servers[0], "EVALSHA", NULL);
+	ask(&one, REDIS_GIVE, "v1");
+	WAIT_UNTIL(was_sent(0, " 1 k v1 k//released\n"));
+	servers[0].is_closed = true;
+	WAIT_UNTIL(one.done == 1 && lost > 0);
+	assert_int_equal(one.error, -ECONNRESET);
+	ask_and_wait(&two, REDIS_GIVE, "v2");
+	assert_int_equal(two.error, -ECONNRESET);
+	two = (struct asked){.request.done = on_done};
+	assert_int_equal(redis_ask(service, &two.request, REDIS_GIVE, "k", "v3", 1), 0);
+	WAIT_UNTIL(two.done == 1);
+	forget_commands();
+	servers[0].is_closed = false;
+	redis_double_rule(&servers[0], "EVALSHA", ":1\r\n");
+	WAIT_UNTIL(connected == 2);
+	WAIT_UNTIL(was_sent(0, " 1 k v1 k//released\n") && was_sent(0, " 1 k v2 k//released\n"));
+	assert_false(was_sent(0, " 1 k v3 "));
+	/* Answered: not again. */
+	redis_finish(service, LIMIT_MS);
+	for (int i = 0; i < 5; i++)
+		turn();
+	forget_commands();
+	servers[0].is_closed = true;
+	WAIT_UNTIL(lost > 1 && !redis_is_connected(service));
+	servers[0].is_closed = false;
+	WAIT_UNTIL(connected == 3);
+	assert_false(was_sent(0, "k v1"));
+}
+
+/* Nobody waits for it any more. */
+static void test_forgotten(void **state)
+{
+	connect_to(1);
+	redis_double_rule(&servers[0], "EVALSHA", ":1\r\n");
+	ask(&one, REDIS_TAKE, "v1");
+	redis_forget(&one.request);
+	WAIT_UNTIL(was_sent(0, " 1 k v1 k//released\n"));
+	redis_forget(&one.request);
+	assert_int_equal(one.done, 0);
+	ask(&two, REDIS_RENEW, "v1");
+	redis_forget(&two.request);
+	redis_finish(service, LIMIT_MS);
+	assert_int_equal(two.done, 0);
+}
+
+/* What a minority grants is undone there, and where the answer is not known yet. */
+static void test_minority(void **state)
+{
+	connect_to(3);
+	for (size_t i = 0; i < 3; i++)
+		redis_double_rule(&servers[i], "EVALSHA", ":1\r\n");
+	redis_double_rule(&servers[1], "SET", "$-1\r\n");
+	redis_double_rule(&servers[1], "GETRANGE", "$5\r\nother\r\n");
+	redis_double_rule(&servers[2], "SET", NULL);
+	redis_double_rule(&servers[2], "GETRANGE", NULL);
+	ask(&one, REDIS_TAKE, "v1");
+	WAIT_UNTIL(was_sent(0, "SET") && was_sent(1, "SET") && was_sent(2, "SET"));
+	for (int i = 0; i < 20; i++)
+		turn();
+	/* One for, one against: it is the third's turn. */
+	assert_int_equal(one.done, 0);
+	redis_double_send(&servers[2], "$-1\r\n$0\r\n\r\n", strlen("$-1\r\n$0\r\n\r\n"));
+	WAIT_UNTIL(one.done == 1);
+	assert_int_equal(one.error, -EEXIST);
+	assert_string_equal(one.holder, "other");
+	WAIT_UNTIL(was_sent(0, " 1 k v1 k//released\n"));
+	assert_false(was_sent(1, "k//released"));
+
+	/* Two against: the third is not waited for, and has to undo what it may do yet. */
+	redis_double_rule(&servers[0], "SET", "$-1\r\n");
+	forget_commands();
+	ask_and_wait(&one, REDIS_TAKE, "v2");
+	assert_int_equal(one.error, -EEXIST);
+	WAIT_UNTIL(was_sent(2, " 1 k v2 k//released\n"));
+	assert_false(was_sent(0, " 1 k v2 "));
+	assert_int_equal(redis_ask(service, &two.request, REDIS_STAMP, "k", "v", 9000), -ENOTSUP);
+}
+
+/* A server fails: the others are the majority. */
+static void test_majority(void **state)
+{
+	connect_to(3);
+	for (size_t i = 0; i < 3; i++)
+		redis_double_rule(&servers[i], "EVALSHA", ":1\r\n");
+	servers[0].is_closed = true;
+	WAIT_UNTIL(servers[0].client < 0);
+	ask_and_wait(&one, REDIS_TAKE, "v");
+	assert_int_equal(one.error, 0);
+	ask_and_wait(&one, REDIS_RENEW, "v");
+	assert_int_equal(one.error, 0);
+	assert_int_equal(lost, 0);
+	redis_double_rule(&servers[1], "EVALSHA", ":0\r\n");
+	ask_and_wait(&one, REDIS_RENEW, "v");
+	assert_int_equal(one.error, -ECONNRESET);
+	redis_double_rule(&servers[2], "EVALSHA", ":0\r\n");
+	ask_and_wait(&one, REDIS_RENEW, "v");
+	assert_int_equal(one.error, -ENOENT);
+	/* What is under way when the majority goes is answered before that is told. */
+	for (size_t i = 1; i < 3; i++) {
+		redis_double_rule(&servers[i], "SET", NULL);
+		redis_double_rule(&servers[i], "GETRANGE", NULL);
+	}
+	ask(&one, REDIS_TAKE, "w");
+	WAIT_UNTIL(was_sent(1, "SET k w"));
+	servers[1].is_closed = true;
+	WAIT_UNTIL(one.done == 1);
+	assert_int_equal(one.error, -ECONNRESET);
+	WAIT_UNTIL(lost > 0);
+	assert_false(redis_is_connected(service));
+}
+
+/* Who does not answer is left, asked for it or not; PING asks. */
+static void test_silence(void **state)
+{
+	create(1, "", 300);
+	WAIT_UNTIL(connected == 1);
+	WAIT_UNTIL(was_sent(0, "PING\n"));
+	assert_int_equal(lost, 0);
+	redis_double_rule(&servers[0], "PING", NULL);
+	WAIT_UNTIL(lost == 1);
+	assert_non_null(strstr(why, "nothing has come for "));
+	WAIT_UNTIL(connected == 2);
+	redis_double_rule(&servers[0], "SET", NULL);
+	redis_double_rule(&servers[0], "GETRANGE", NULL);
+	ask_and_wait(&one, REDIS_TAKE, "v");
+	assert_int_equal(one.error, -ECONNRESET);
+}
+
+/* Who we are, and who is no server for locks. */
+static void test_greeting(void **state)
+{
+	create(1, "us:pass%20word@", 60000);
+	WAIT_UNTIL(connected == 1);
+	assert_memory_equal(servers[0].commands, "AUTH us pass word\nINFO\n", 23);
+	servers[0].info = "redis_version:7.0.15\r\nrole:slave\r\n";
+	servers[0].is_closed = true;
+	WAIT_UNTIL(lost > 0);
+	servers[0].is_closed = false;
+	WAIT_UNTIL(strstr(why, "the server is a replica") != NULL);
+	assert_non_null(strstr(redis_trouble(service), "replica"));
+	servers[0].info = "loading:1\r\n";
+	WAIT_UNTIL(strstr(why, "the server is loading its data") != NULL);
+	redis_double_rule(&servers[0], "AUTH", "-WRONGPASS invalid username-password pair\r\n");
+	WAIT_UNTIL(strstr(why, "WRONGPASS") != NULL);
+	assert_null(strstr(why, "pass word"));
+	assert_non_null(strstr(redis_trouble(service), "redis_password_file"));
+	/* Whoever may not ask for INFO can lock. */
+	redis_double_rule(&servers[0], "AUTH", "+OK\r\n");
+	redis_double_rule(&servers[0], "INFO", "-NOPERM no\r\n");
+	WAIT_UNTIL(connected == 2);
+	ask_and_wait(&one, REDIS_TAKE, "v");
+	assert_int_equal(one.error, 0);
+}
+
+/* What no server says: the connection ends, and the next one serves. */
+static void test_hostile(void **state)
+{
+	static const char *const answers[] = {
+		"*2147483647\r\n",
+		"*-7\r\n",
+		"*4\r\n:1\r\n:1\r\n:1\r\n:1\r\n",
+		"*1\r\n*1\r\n*1\r\n:1\r\n",
+		"$99999999999999999999\r\n",
+		"$-7\r\n",
+		":12345678901234567890\r\n",
+		"!\r\n",
+		"HTTP/1.1 400 Bad Request\r\n",
+		"+OK\r\n$0\r\n\r\n+OK\r\n", /* an answer too many */
+	};
+
+	connect_to(1);
+	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
+		unsigned before = lost;
+
+		redis_double_rule(&servers[0], "SET", answers[i]);
+		redis_double_rule(&servers[0], "GETRANGE", NULL);
+		ask_and_wait(&one, REDIS_TAKE, "v");
+		WAIT_UNTIL(lost > before);
+		redis_double_no_rule(&servers[0], "SET");
+		redis_double_no_rule(&servers[0], "GETRANGE");
+		WAIT_UNTIL(redis_is_connected(service));
+		ask_and_wait(&one, REDIS_TAKE, "v");
+		assert_int_equal(one.error, 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_verbs, begin, end),
+		cmocka_unit_test_setup_teardown(test_noscript, begin, end),
+		cmocka_unit_test_setup_teardown(test_delete, begin, end),
+		cmocka_unit_test_setup_teardown(test_errors, begin, end),
+		cmocka_unit_test_setup_teardown(test_take_is_lost, begin, end),
+		cmocka_unit_test_setup_teardown(test_give_is_owed, begin, end),
+		cmocka_unit_test_setup_teardown(test_forgotten, begin, end),
+		cmocka_unit_test_setup_teardown(test_minority, begin, end),
+		cmocka_unit_test_setup_teardown(test_majority, begin, end),
+		cmocka_unit_test_setup_teardown(test_silence, begin, end),
+		cmocka_unit_test_setup_teardown(test_greeting, begin, end),
+		cmocka_unit_test_setup_teardown(test_hostile, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
