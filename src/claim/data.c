@@ -18,6 +18,7 @@
 #define HOLDS_KEY   "holds="
 #define WAITS_KEY   "waits="
 #define KEEP_LINE   "keep=yes\n"
+#define REST_KEY    "rest="
 #define TRIP_KEY    "trip="
 #define REQUEUE_KEY "requeue="
 #define UID_KEY	    "uid="
@@ -64,6 +65,8 @@ char *claim_data_format(const char *asker, const struct claim_data *data)
 		fprintf(stream, WAITS_KEY "%" PRId64 "\n", claim_name_number(data->waits_for));
 	if (data->keeps)
 		fputs(KEEP_LINE, stream);
+	if (data->rest > 0)
+		fprintf(stream, REST_KEY "%" PRId64 "\n", data->rest);
 	if (data->trip_ms > 0)
 		fprintf(stream, TRIP_KEY "%" PRId64 "\n", data->trip_ms);
 
@@ -144,6 +147,15 @@ static bool read_order(const char *value, int64_t *ret)
 	return true;
 }
 
+/* Reads until when a claim rests. */
+static void read_rest(const char *value, int64_t *ret)
+{
+	int64_t rest;
+
+	if (read_number(&value, &rest) && *value == '\n' && rest > 0 && rest <= INT64_MAX / 1000)
+		*ret = rest;
+}
+
 /* Reads how long a trip takes. */
 static void read_trip(const char *value, int64_t *ret)
 {
@@ -186,6 +198,8 @@ static int read_line(const char *line, struct claim_data *data)
 		data->waits |= read_order(line + strlen(WAITS_KEY), &data->waits_for);
 	if (begins_with(line, REQUEUE_KEY))
 		data->requeue |= read_order(line + strlen(REQUEUE_KEY), &order);
+	if (begins_with(line, REST_KEY))
+		read_rest(line + strlen(REST_KEY), &data->rest);
 	if (begins_with(line, TRIP_KEY))
 		read_trip(line + strlen(TRIP_KEY), &data->trip_ms);
 	data->keeps |= begins_with(line, KEEP_LINE);

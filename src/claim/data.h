@@ -9,6 +9,7 @@
  *     holds=r0-9,w31-31
  *     waits=12
  *     keep=yes
+ *     rest=1795305254
  *     trip=20
  *     requeue=17
  *     revoke=root@web1
@@ -25,6 +26,10 @@
  *
  * `keep`: perhaps nobody uses the claim, and its host keeps it until another claim waits behind it
  * (engine/handoff.c). The lines about the caller are of one that has used it.
+ *
+ * `rest`: nobody uses the claim, and its host keeps it until then, in seconds since 1970 by the
+ * clock of that host, for people only (engine/books/term.h). The lines about the caller are of the
+ * one that has released it.
  *
  * `trip`: how many milliseconds a write of the claim's host takes, in quiet, to the store and back.
  * The release of the claim may be on its way for so long (engine/books/grace.h). Without the line
@@ -66,6 +71,7 @@ struct claim_data {
 	bool waits;
 	int64_t waits_for; /* an order */
 	bool keeps;
+	int64_t rest;	 /* 0: it does not rest */
 	int64_t trip_ms; /* 0: not known */
 	bool requeue;
 	bool valid; /* parsed: of this format; else it says nothing */

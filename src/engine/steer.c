@@ -150,9 +150,9 @@ static void do_wanted(struct claim *claim)
 	char *who = claim->wanted_by;
 
 	claim->wanted_by = NULL;
-	if (claim_is_kept(claim))
+	if (claim_is_spare(claim))
 		give_up_kept(claim, who);
-	else
+	else if (!claim_rests(claim))
 		revoke(claim, who);
 	free(who);
 }
@@ -224,7 +224,7 @@ static void obey(struct claim *claim, const char *text)
 	char who[CLAIM_DATA_WHO_BYTES];
 	enum claim_order order = claim_data_order(text, who);
 
-	if (order == CLAIM_ORDER_NONE)
+	if (order == CLAIM_ORDER_NONE || (order == CLAIM_ORDER_REVOKE && claim_rests(claim)))
 		return;
 	if (claim_is_kept(claim)) {
 		give_up_kept(claim, who);
@@ -308,7 +308,7 @@ int engine_steer(struct engine *engine, const char *path, const char *name, enum
 
 	if (claim == NULL)
 		return -ENOENT;
-	if (order == ENGINE_REVOKE && claim->state != CLAIM_HELD)
+	if (order == ENGINE_REVOKE && (claim->state != CLAIM_HELD || claim_rests(claim)))
 		return -EINVAL;
 	if (claim_is_kept(claim))
 		give_up_kept(claim, who);

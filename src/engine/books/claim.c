@@ -397,9 +397,23 @@ void claim_keep(struct claim *claim)
 	wish_set_owner(claim->wishes, NULL);
 }
 
+bool claim_rest(struct claim *claim)
+{
+	const struct engine *engine = claim->place.lock->engine;
+
+	if (claim->state != CLAIM_HELD || claim->term.least_ms <= engine->now_ms)
+		return false;
+	claim_keep(claim);
+	claim->term.rests = true;
+	wish_set_timer(claim->wishes, claim->term.least_ms);
+	claim_amend(claim);
+	return true;
+}
+
 void claim_hold(struct claim *claim)
 {
 	claim_set_state(claim, CLAIM_HELD);
+	claim->term = term_begin(claim->place.lock, claim->place.parts.record);
 	owner_note_grant(claim->wishes->owner);
 	count_held(claim, true);
 }

@@ -190,7 +190,7 @@ static bool would_wait_here_for(const struct claim *claim)
 {
 	const struct claim *held;
 	CLAIMS_FOREACH (claim->place.lock->queue.first, held) {
-		if (held->state == CLAIM_HELD && !claim_is_kept(held) &&
+		if (held->state == CLAIM_HELD && !claim_is_spare(held) &&
 		    conflict_between(&held->place, &claim->place))
 			return true;
 	}
