@@ -100,6 +100,8 @@ const struct config_key config_keys[] = {
 	 "nobody gets the lock for so long after its holder was lost without releasing it"},
 	{"locks", "min_hold", DURATION, IN_POLICY(min_hold_ms), 0, CONFIG_MIN_HOLD_MAX_MS, "0ms",
 	 false, "from a grant on nobody else gets the lock for so long, even if it is released"},
+	{"locks", "max_hold", DURATION, IN_POLICY(max_hold_ms), 0, 30 * DAY, "0ms", false,
+	 "who holds the lock for so long loses it; 0ms: it may be held for any time"},
 	{"locks", "process_ranges", NUMBER, IN_POLICY(process_ranges), 1, PROCESS_RANGES_MAX,
 	 "4096", false,
 	 "fcntl fails with ENOLCK if the process would hold more byte ranges, in all files"},

@@ -87,6 +87,7 @@ struct lock_policy {
 				  without having released it; 0: no delay */
 	int64_t min_hold_ms; /* from a grant of flock or open on nobody else is granted the lock for
 				so long, however it ends; 0: no such time */
+	int64_t max_hold_ms; /* who holds the lock for so long has lost it; 0: for any time */
 	/* Record locks fail with ENOLCK beyond: */
 	int64_t process_ranges; /* so many ranges of one process, in all files of this host */
 	int64_t file_ranges;	/* so many ranges in one file, of all processes of this host */

@@ -18,6 +18,9 @@
  * or may have (settle.c). Whoever broke the claim, and takes it away when its host did not, counts
  * on that (handles/steer.h).
  *
+ * A holder that has had the lock for longer than lock_policy.max_hold_ms loses its claim as if
+ * somebody had broken it.
+ *
  * Of two hosts whose claims wait for each other in a cycle, one sends the other's claim back in the
  * same way (deadlock.c). So a claim that says that it waits is watched by its host from then on.
  *
@@ -209,6 +212,23 @@ static void take_away(struct claim *claim, const char *who)
 	}
 	delay_break(claim);
 	claim_withdraw(claim);
+	decide_lose_lock(owner, flock);
+}
+
+void steer_expire(struct claim *claim)
+{
+	struct owner *owner = owner_of(claim);
+	bool flock = !claim->place.parts.record;
+
+	if (claim_may_log(claim))
+		log_lock_error(claim->place.lock->path,
+			       "process %d has held the lock for max_hold, which is %lld ms: the "
+			       "lock is lost",
+			       claim->wishes->pid,
+			       (long long)claim->place.lock->policy.max_hold_ms);
+	delay_break(claim);
+	if (!claim_rest(claim))
+		claim_withdraw(claim);
 	decide_lose_lock(owner, flock);
 }
 

@@ -392,6 +392,7 @@ void claim_uncount_held(struct claim *claim, bool kept)
 
 void claim_keep(struct claim *claim)
 {
+	wish_clear_timer(claim->wishes);
 	count_held(claim, false);
 	claim->place.lock->engine->count.kept++;
 	wish_set_owner(claim->wishes, NULL);
@@ -412,8 +413,12 @@ bool claim_rest(struct claim *claim)
 
 void claim_hold(struct claim *claim)
 {
+	const struct lock *lock = claim->place.lock;
+
 	claim_set_state(claim, CLAIM_HELD);
-	claim->term = term_begin(claim->place.lock, claim->place.parts.record);
+	claim->term = term_begin(lock, claim->place.parts.record);
+	if (lock->policy.max_hold_ms > 0)
+		wish_set_timer(claim->wishes, lock->engine->now_ms + lock->policy.max_hold_ms);
 	owner_note_grant(claim->wishes->owner);
 	count_held(claim, true);
 }

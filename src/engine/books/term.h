@@ -20,6 +20,10 @@
  * older than the grant would be: the claim queues again then.
  *
  * Such claims are not handed on. Record locks have no least time.
+ *
+ * max_hold: who holds a lock for that time, from the grant on, has lost it, as if somebody had
+ * taken its claim away (steer.h). The session goes on, with whatever else is held. The claim leaves
+ * as one that was broken does; if that is before its least time is over, it rests.
  */
 #ifndef DLOCKFS_ENGINE_BOOKS_TERM_H
 #define DLOCKFS_ENGINE_BOOKS_TERM_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * min_hold: for how long nobody else gets a lock, however its hold ends.
+ * min_hold: for how long nobody else gets a lock, however its hold ends; and max_hold: for how long
+ * it may be held.
  */
 #include "fixture.h"
 
@@ -356,14 +357,150 @@ static void test_connection_lost(void **state)
 	assert_int_equal(queue_length(world, "a"), 0);
 }
 
+enum { MOST_MS = 5000 };
+
+static int setup_most(void **state)
+{
+	int error = world_setup(state);
+	struct world *world = *state;
+
+	world->policy.max_hold_ms = MOST_MS;
+	return error;
+}
+
+/* Who has held it for so long has lost it, and who waits gets it, from then on for as long. What
+ * else the process holds stays. */
+static void test_held_too_long(void **state)
+{
+	struct world *world = *state;
+	struct file file, other, rival;
+
+	file_take(&file, &world->one);
+	pass(world, MOST_MS / 2);
+	file_open(&other, &world->one, "b");
+	file_lock(&other, SH, WAIT);
+	wait_for(world, &rival, &world->two);
+	file_lock(&file, EX, WAIT); /* what it has: that is no new grant */
+	pass(world, MOST_MS - MOST_MS / 2 - 1);
+	assert_holds(&file);
+	assert_waits(&rival);
+	pass(world, 1);
+	assert_int_equal(file.lost, 1);
+	assert_int_equal(other.lost, 0);
+	assert_holds(&rival);
+	file_unlock(&other);
+	file_lock(&other, EX, WAIT); /* that is one */
+	pass(world, MOST_MS - 1);
+	assert_int_equal(rival.lost, 0);
+	assert_int_equal(other.lost, 0);
+	pass(world, 1);
+	assert_int_equal(rival.lost, 1);
+	assert_int_equal(other.lost, 1);
+	file_close(&file);
+	file_close(&other);
+	file_close(&rival);
+	settle(world);
+	assert_int_equal(queue_length(world, "a"), 0);
+}
+
+/* So do record locks, each from its own grant; all that the process holds in the file goes then. */
+static void test_records_too_long(void **state)
+{
+	struct world *world = *state;
+	struct file file, rival;
+
+	file_open(&file, &world->one, "a");
+	file_open(&rival, &world->two, "a");
+	record_lock(&file, EX, 0, 9, WAIT);
+	pass(world, MOST_MS / 2);
+	record_lock(&file, EX, 20, 29, WAIT);
+	record_lock(&rival, EX, 20, 29, WAIT);
+	pass(world, MOST_MS - MOST_MS / 2 - 1);
+	assert_ranges(&file, "w0-9,w20-29");
+	pass(world, 1);
+	assert_int_equal(file.lost, 1);
+	file_close(&file);
+	settle(world);
+	assert_granted(&rival);
+	file_close(&rival);
+	settle(world);
+}
+
+/* The time is that of each holder, where a claim goes on from one to the next; and over when it is
+ * kept. */
+static void test_handed_on_too_long(void **state)
+{
+	struct world *world = *state;
+	struct file file, next;
+
+	world->policy.handoff = 10;
+	world->policy.keep_ms = 3 * MOST_MS;
+	file_take(&file, &world->one);
+	wait_for(world, &next, &world->one);
+	pass(world, MOST_MS - 1);
+	file_unlock(&file);
+	settle(world);
+	assert_holds(&next);
+	pass(world, MOST_MS - 1);
+	assert_int_equal(next.lost, 0);
+	file_unlock(&next);
+	pass(world, 2 * MOST_MS);
+	assert_int_equal(queue_length(world, "a"), 1);
+	file_lock(&file, EX, TRY);
+	settle(world);
+	assert_holds(&file);
+	pass(world, MOST_MS);
+	assert_int_equal(file.lost, 1);
+	assert_int_equal(queue_length(world, "a"), 0);
+	file_close(&file);
+	file_close(&next);
+	settle(world);
+}
+
+/* After that the lock rests, or is delayed, as after any other end. */
+static void test_too_long_and_others(void **state)
+{
+	struct world *world = *state;
+
+	for (int delayed = 0; delayed < 2; delayed++) {
+		struct file file, rival;
+
+		world->policy.min_hold_ms = delayed ? 0 : MOST_MS + LEAST_MS;
+		world->policy.lock_delay_ms = delayed ? LEAST_MS : 0;
+		file_take(&file, &world->one);
+		wait_for(world, &rival, &world->two);
+		pass(world, MOST_MS);
+		assert_int_equal(file.lost, 1);
+		pass(world, LEAST_MS - 1);
+		assert_waits(&rival);
+		pass(world, 1);
+		assert_holds(&rival);
+		file_close(&file);
+		file_close(&rival);
+		pass(world, 2 * MOST_MS);
+	}
+}
+
 int main(void)
 {
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, world_teardown)
+#define TEST(function)	    cmocka_unit_test_setup_teardown(function, setup, world_teardown)
+#define TEST_MOST(function) cmocka_unit_test_setup_teardown(function, setup_most, world_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_released),	  TEST(test_held_longer),     TEST(test_converted),
-		TEST(test_not_handed_on), TEST(test_record),	      TEST(test_lost),
-		TEST(test_stopped),	  TEST(test_broken),	      TEST(test_age),
-		TEST(test_over),	  TEST(test_connection_lost),
+		TEST(test_released),
+		TEST(test_held_longer),
+		TEST(test_converted),
+		TEST(test_not_handed_on),
+		TEST(test_record),
+		TEST(test_lost),
+		TEST(test_stopped),
+		TEST(test_broken),
+		TEST(test_age),
+		TEST(test_over),
+		TEST(test_connection_lost),
+		TEST_MOST(test_held_too_long),
+		TEST_MOST(test_records_too_long),
+		TEST_MOST(test_handed_on_too_long),
+		TEST_MOST(test_too_long_and_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
