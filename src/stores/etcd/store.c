@@ -322,7 +322,7 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 	store->statistics = options->statistics;
 	store->loop.poll = store->loop.wake = -1;
 	store->loop.alarm = ALARM_NONE;
-	store->watches.asked_ms = INT64_MAX;
+	etcd_stream_init(&store->stream);
 	store->ttl_s = (options->session_timeout_ms + 999) / 1000;
 	if (store->ttl_s > ETCD_TTL_MAX_S)
 		store->ttl_s = ETCD_TTL_MAX_S;
