@@ -59,14 +59,19 @@ static int say_mark(struct operation *operation, struct transaction *transaction
 	return 0;
 }
 
-static void conclude_mark(struct operation *operation, int error, const Etcd__TxnResponse *answer)
+static void tell_marked(struct operation *operation, int error)
 {
 	struct store_etcd *store = operation->store;
 
-	if (!error && !answer->succeeded)
-		error = etcd_transaction_was_late(store, answer) ? -ECONNRESET : -ENOENT;
 	store->events->on_marked(store->context, operation->tag, error);
 	etcd_operation_end(operation, error);
+}
+
+static void conclude_mark(struct operation *operation, int error, const Etcd__TxnResponse *answer)
+{
+	if (!error && !answer->succeeded)
+		error = etcd_transaction_was_late(operation->store, answer) ? -ECONNRESET : -ENOENT;
+	tell_marked(operation, error);
 }
 
 /* The clock runs: the marker can be written. */
@@ -94,7 +99,7 @@ static void on_granted(void *context, int status, const char *text, const void *
 	if (error == 0)
 		etcd_operation_send(operation);
 	else
-		conclude_mark(operation, error, NULL);
+		tell_marked(operation, error);
 }
 
 static struct grpc_call *ask_for_clock(struct operation *operation)
