@@ -51,7 +51,7 @@ static void plan_sweep(struct shard *shard, const struct config *config)
 {
 	bool sweeps = shard->sweep_ms != INT64_MAX;
 
-	if (config_has_lock_delay(config) != sweeps)
+	if (config_has_remains(config) != sweeps)
 		shard->sweep_ms = sweeps ? INT64_MAX : 0;
 }
 

@@ -248,6 +248,12 @@ static void describe(void *context, const struct engine_caller *caller, enum loc
 	claim_text_format(shard->filesystem->host, caller, kind, mode, text);
 }
 
+static int64_t wall_ms(void *context)
+{
+	(void)context;
+	return clock_wall_ms();
+}
+
 static void on_decided(void *context, void *cookie, int result)
 {
 	if (result == 0)
@@ -331,6 +337,7 @@ static void on_ranges(void *context, void *owner_cookie, ptrdiff_t more)
 static const struct engine_events engine_events = {
 	.details_bytes = sizeof(struct claim_details),
 	.describe = describe,
+	.wall_ms = wall_ms,
 	.on_decided = on_decided,
 	.on_tested = on_tested,
 	.on_proved = on_proved,

@@ -20,6 +20,7 @@
 #define KEEP_LINE   "keep=yes\n"
 #define SLOTS_KEY   "slots="
 #define SLOT_KEY    "slot="
+#define REST_KEY    "rest="
 #define TRIP_KEY    "trip="
 #define REQUEUE_KEY "requeue="
 #define UID_KEY	    "uid="
@@ -70,6 +71,8 @@ char *claim_data_format(const char *asker, const struct claim_data *data)
 		fprintf(stream, SLOTS_KEY "%u\n", data->slots);
 	if (data->slots > 0 && data->slot >= 0)
 		fprintf(stream, SLOT_KEY "%d\n", data->slot);
+	if (data->rest > 0)
+		fprintf(stream, REST_KEY "%" PRId64 "\n", data->rest);
 	if (data->trip_ms > 0)
 		fprintf(stream, TRIP_KEY "%" PRId64 "\n", data->trip_ms);
 
@@ -203,6 +206,8 @@ static int read_line(const char *line, struct claim_data *data)
 		data->waits |= read_order(line + strlen(WAITS_KEY), &data->waits_for);
 	if (begins_with(line, REQUEUE_KEY))
 		data->requeue |= read_order(line + strlen(REQUEUE_KEY), &order);
+	if (begins_with(line, REST_KEY))
+		read_within(line + strlen(REST_KEY), 1, INT64_MAX / 1000, &data->rest);
 	if (begins_with(line, TRIP_KEY))
 		read_within(line + strlen(TRIP_KEY), 0, CLAIM_DATA_TRIP_MAX_MS, &data->trip_ms);
 	read_slots(line, data);

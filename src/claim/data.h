@@ -11,6 +11,7 @@
  *     keep=yes
  *     slots=8
  *     slot=3
+ *     rest=1795305254
  *     trip=20
  *     requeue=17
  *     revoke=root@web1
@@ -32,6 +33,10 @@
  * claim was placed; never changes. The claim takes a slot, and `slot` is its number, from 0 on: it
  * is written with the grant, and never changes. Without the line `slots` it takes none
  * (engine/books/slots.h).
+ *
+ * `rest`: nobody uses the claim, and its host keeps it until then, in seconds since 1970 by the
+ * clock of that host, for people only (engine/books/term.h). The lines about the caller are of the
+ * one that has released it.
  *
  * `trip`: how many milliseconds a write of the claim's host takes, in quiet, to the store and back.
  * The release of the claim may be on its way for so long (engine/books/grace.h). Without the line
@@ -76,6 +81,7 @@ struct claim_data {
 	bool waits;
 	int64_t waits_for; /* an order */
 	bool keeps;
+	int64_t rest;	 /* 0: it does not rest */
 	int64_t trip_ms; /* 0: not known */
 	uint32_t slots;	 /* 0: it takes none */
 	int slot;	 /* -1: it has none yet */

@@ -116,6 +116,10 @@ const struct config_key config_keys[] = {
 	{"locks", "lock_delay", DURATION, IN_POLICY(lock_delay_ms), 0, CONFIG_LOCK_DELAY_MAX_MS,
 	 "0ms", false,
 	 "nobody gets the lock for so long after its holder was lost without releasing it"},
+	{"locks", "min_hold", DURATION, IN_POLICY(min_hold_ms), 0, CONFIG_MIN_HOLD_MAX_MS, "0ms",
+	 false, "from a grant on nobody else gets the lock for so long, even if it is released"},
+	{"locks", "max_hold", DURATION, IN_POLICY(max_hold_ms), 0, 30 * DAY, "0ms", false,
+	 "who holds the lock for so long loses it; 0ms: it may be held for any time"},
 	{"locks", "process_ranges", NUMBER, IN_POLICY(process_ranges), 1, PROCESS_RANGES_MAX,
 	 "4096", false,
 	 "fcntl fails with ENOLCK if the process would hold more byte ranges, in all files"},
@@ -469,12 +473,12 @@ bool config_has_access(const struct config *config)
 	return false;
 }
 
-bool config_has_lock_delay(const struct config *config)
+bool config_has_remains(const struct config *config)
 {
 	for (size_t i = 0; i < config->section_count; i++) {
 		struct lock_policy policy = {0};
 		apply_section(&policy, &config->sections[i]);
-		if (policy.lock_delay_ms > 0)
+		if (policy.lock_delay_ms > 0 || policy.min_hold_ms > 0)
 			return true;
 	}
 	return false;

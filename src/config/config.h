@@ -41,6 +41,7 @@
 #define CONFIG_AUTO    INT64_C(-1)
 
 #define CONFIG_LOCK_DELAY_MAX_MS (60 * 60 * 1000)
+#define CONFIG_MIN_HOLD_MAX_MS	 (24 * 60 * 60 * 1000)
 #define CONFIG_TEXT_LIMIT_MAX	 (1024 * 1024)
 
 /* What `text_limit = auto` is: enough for what programs say of themselves in a lock file; and, with
@@ -86,6 +87,9 @@ struct lock_policy {
 	int64_t slots;	   /* so many may hold the lock at once, all of them exclusively; 1 */
 	int64_t lock_delay_ms; /* nobody is granted the lock for so long after a holder was lost
 				  without having released it; 0: no delay */
+	int64_t min_hold_ms; /* from a grant of flock or open on nobody else is granted the lock for
+				so long, however it ends; 0: no such time */
+	int64_t max_hold_ms; /* who holds the lock for so long has lost it; 0: for any time */
 	/* Record locks fail with ENOLCK beyond: */
 	int64_t process_ranges; /* so many ranges of one process, in all files of this host */
 	int64_t file_ranges;	/* so many ranges in one file, of all processes of this host */
@@ -185,8 +189,9 @@ int64_t config_text_limit(const struct lock_policy *policy);
 /* Whether any directory is of STYLE_FILE. */
 bool config_has_files(const struct config *config);
 
-/* Whether any lock may have lock_policy.lock_delay_ms. */
-bool config_has_lock_delay(const struct config *config);
+/* Whether any lock may have lock_policy.lock_delay_ms or min_hold_ms: holders that are lost leave
+ * something. */
+bool config_has_remains(const struct config *config);
 
 /* A lock with more slashes in its path matches no pattern but those of directories: config_policy()
  * is the same for all such locks of one directory. */

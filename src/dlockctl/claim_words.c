@@ -33,6 +33,8 @@ const char *claim_state(const struct claim *claim)
 		return claim->maybe_kept ? "kept?" : "held";
 	if (claim->lost)
 		return "lost";
+	if (claim->resting)
+		return "resting";
 	return claim->kept ? "kept" : "waiting";
 }
 
@@ -127,7 +129,10 @@ char *queue_holders(const struct queue *queue)
 	if (first == NULL)
 		return must(strdup(""));
 	char *holder = claim_holder(first);
-	size_t alike = first->held ? queue->holders : first->lost ? queue->lost : queue->kept;
+	size_t alike = first->held	? queue->holders
+		       : first->resting ? queue->resting
+		       : first->lost	? queue->lost
+					: queue->kept;
 	size_t more = alike - 1;
 	if (more == 0)
 		return holder;
@@ -188,11 +193,12 @@ json_t *queue_json(const struct queue *queue)
 		if (json_array_append_new(claims, claim_json(&queue->claims[i])) != 0)
 			must(NULL);
 	}
-	return must(json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "name", text_json(queue->name),
-			      "name_encoded", text_json(queue->name_encoded), "holders",
-			      (json_int_t)queue->holders, "kept", (json_int_t)queue->kept, "lost",
-			      (json_int_t)queue->lost, "waiters", (json_int_t)queue->waiters,
-			      "claims", claims));
+	return must(json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "name",
+			      text_json(queue->name), "name_encoded",
+			      text_json(queue->name_encoded), "holders", (json_int_t)queue->holders,
+			      "kept", (json_int_t)queue->kept, "resting",
+			      (json_int_t)queue->resting, "lost", (json_int_t)queue->lost,
+			      "waiters", (json_int_t)queue->waiters, "claims", claims));
 }
 
 int print_json(json_t *object)

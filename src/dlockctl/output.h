@@ -64,7 +64,8 @@ char *claim_kind(const struct claim *claim);
 char *claim_command(const struct claim *claim);
 char *claim_user(const struct claim *claim);
 char *claim_age(const struct claim *claim);
-/* For how long nobody is granted the lock because its holder was lost. */
+/* For how long nobody is granted the lock because its holder was lost, or
+ * the claim rests. */
 char *claim_delay(const struct claim *claim);
 /* The holders of a queue in short, "web1:4711 backup +2"; "" if there is none. */
 char *queue_holders(const struct queue *queue);
@@ -72,7 +73,7 @@ char *queue_holders(const struct queue *queue);
 /* "exclusive", "shared"; or "slot 3 of 8", "of 8 slots". */
 char *claim_mode_words(const struct claim *claim);
 
-/* "held", "kept", "kept?", "lost" or "waiting". */
+/* "held", "kept", "kept?", "resting", "lost" or "waiting". */
 const char *claim_state(const struct claim *claim);
 enum hue claim_hue(const struct claim *claim);
 

@@ -59,6 +59,11 @@ struct claim_seen {
 	bool state, mode;
 };
 
+bool claim_waits(const struct claim *claim)
+{
+	return !claim->held && !claim->kept && !claim->resting && !claim->lost;
+}
+
 /* If a key comes twice, the first one counts. */
 static void set(struct claim *claim, struct claim_seen *seen, const char *key, char *value)
 {
@@ -89,9 +94,9 @@ static void set(struct claim *claim, struct claim_seen *seen, const char *key, c
 	} else if (strcmp(key, "state") == 0 && !seen->state) {
 		claim->held = strcmp(value, "held") == 0;
 		claim->kept = strcmp(value, "kept") == 0;
+		claim->resting = strcmp(value, "resting") == 0;
 		claim->lost = strcmp(value, "lost") == 0;
-		seen->state =
-			claim->held || claim->kept || claim->lost || strcmp(value, "waiting") == 0;
+		seen->state = !claim_waits(claim) || strcmp(value, "waiting") == 0;
 	} else if (strcmp(key, "mode") == 0 && !seen->mode) {
 		claim->shared = strcmp(value, "shared") == 0;
 		seen->mode = claim->shared || strcmp(value, "exclusive") == 0;
@@ -148,8 +153,9 @@ static bool add_claim(struct queue *queue, char *line)
 	queue->claims[queue->count++] = claim;
 	queue->holders += claim.held;
 	queue->kept += claim.kept;
+	queue->resting += claim.resting;
 	queue->lost += claim.lost;
-	queue->waiters += !claim.held && !claim.kept && !claim.lost;
+	queue->waiters += claim_waits(&claim);
 	return true;
 }
 
@@ -244,16 +250,20 @@ bool queue_has_file(const struct queue *queue)
 
 const struct claim *queue_holder(const struct queue *queue)
 {
-	const struct claim *lost = NULL, *kept = NULL;
+	const struct claim *resting = NULL, *lost = NULL, *kept = NULL;
 
 	for (size_t i = 0; i < queue->count; i++) {
 		const struct claim *claim = &queue->claims[i];
 		if (claim->held)
 			return claim;
+		if (claim->resting && resting == NULL)
+			resting = claim;
 		if (claim->lost && lost == NULL)
 			lost = claim;
 		if (claim->kept && kept == NULL)
 			kept = claim;
 	}
+	if (resting != NULL)
+		return resting;
 	return lost != NULL ? lost : kept;
 }

@@ -18,6 +18,7 @@ struct claim {
 			     second... */
 	bool held;
 	bool kept;	   /* no caller uses it; then it is not held */
+	bool resting;	   /* its holder has released it, and nobody gets the lock yet */
 	bool lost;	   /* the claim is gone, and its holder had not released it */
 	bool maybe_kept;   /* it is held, or kept unused by another host */
 	bool maybe_former; /* the caller in its data may not use it any more */
@@ -33,7 +34,8 @@ struct claim {
 	char *command;
 	int64_t since;	     /* seconds since 1970 */
 	int64_t lost_since;  /* likewise: when this host learned of the loss, */
-	int64_t delay_until; /* and until when it grants the lock to nobody because of it */
+	int64_t delay_until; /* and until when it grants the lock to nobody because of it; or until
+				when it rests */
 	char *client;
 	char *session;
 	char *claim; /* its name in the store */
@@ -46,6 +48,7 @@ struct queue {
 	size_t count;
 	size_t holders;
 	size_t kept;
+	size_t resting;
 	size_t lost;
 	size_t waiters;	 /* all other claims */
 	bool unreadable; /* the queue could not be read */
@@ -75,8 +78,11 @@ bool claim_is_file(const struct claim *claim);
 /* Whether it has one. */
 bool queue_has_file(const struct queue *queue);
 
-/* The first claim that is held, else the first that is lost, else the first that is kept, or NULL.
- */
+/* Whether it waits for the lock, as those do that are in no other state. */
+bool claim_waits(const struct claim *claim);
+
+/* The first claim that is held, else the first that rests, is lost, or is kept, in this order; or
+ * NULL. */
 const struct claim *queue_holder(const struct queue *queue);
 
 #endif

@@ -30,6 +30,7 @@
 #include "engine/records/test.h"
 #include "engine/session.h"
 #include "engine/settle.h"
+#include "engine/steer.h"
 
 enum { PLACING_MAX = 500 };
 
@@ -127,7 +128,9 @@ static void end_wish(struct timer *timer)
 	struct wish *wish = TIMER_WHOLE(timer, struct wish, timer);
 	struct lock *lock = wish_lock(wish);
 
-	if (!grace_expire(wish))
+	if (wish_is_held(wish) && wish->owner != NULL)
+		steer_expire(wish->claim);
+	else if (!grace_expire(wish))
 		decide_refuse_wish(wish, result_of_time(wish));
 	settle_lock(lock);
 }

@@ -47,7 +47,8 @@ struct engine_counts {
 	size_t locks;	/* names with an owner or a claim */
 	size_t holders; /* claims held */
 	size_t waiters; /* wishes undecided */
-	size_t kept;	/* claims that the lock is held with, but by nobody (lock_policy.keep_ms) */
+	size_t kept;	/* claims that the lock is held with, but by nobody (lock_policy: keep_ms,
+			   min_hold_ms) */
 };
 
 /* What is needed before the numbers of a lock's claims can start anew. */
@@ -125,7 +126,8 @@ const struct store_told *engine_end(struct engine *engine);
 struct engine_orphan {
 	int64_t known_ms; /* for so long it has known of it */
 	int64_t left_ms;  /* for so long nobody is granted here what the claim is in the way of; -1:
-			     this host has no lock_policy.lock_delay_ms, and does not wait */
+			     this host has neither lock_policy.lock_delay_ms nor min_hold_ms, and
+			     does not wait */
 };
 
 /* Returns false if this host knows nothing of such a claim. O(queue). */

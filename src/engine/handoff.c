@@ -44,7 +44,8 @@
 
 bool handoff_applies(const struct lock *lock)
 {
-	return (lock->policy.handoff > 0 || lock->policy.keep_ms > 0) && lock->records == NULL &&
+	return (lock->policy.handoff > 0 || lock->policy.keep_ms > 0) &&
+	       lock->policy.min_hold_ms == 0 && lock->records == NULL &&
 	       lock->in_queue.records == 0 && !slots_are_several(lock);
 }
 

@@ -441,16 +441,35 @@ static void on_watched(void *context, void *tag, int error)
 	settle_lock(lock);
 }
 
+static void end_orphan(struct rival *rival)
+{
+	if (is_aside(rival))
+		free_aside(rival);
+	else
+		end_rival(rival);
+}
+
 /* An orphan is taken away, or not yet. */
 static void orphan_withdrawn(struct rival *rival, int error)
 {
 	rival->sent = false;
 	if (error != 0)
 		lock_retry_after(rival->place.lock, "withdrawal of a claim", error);
-	else if (is_aside(rival))
-		free_aside(rival);
 	else
-		end_rival(rival);
+		end_orphan(rival);
+}
+
+static void on_aged(void *context, void *tag, int error, int64_t age_ms)
+{
+	struct rival *rival = tag;
+	struct lock *lock = rival->place.lock;
+
+	rival->sent = false;
+	if (error == -ENOENT)
+		end_orphan(rival);
+	else
+		delay_note_age(rival, error, age_ms);
+	settle_lock(lock);
 }
 
 static void note_withdrawn(struct claim *claim, int error)
@@ -533,6 +552,7 @@ const struct store_events engine_store_events = {
 	.on_watched = on_watched,
 	.on_amended = on_amended,
 	.on_marked = on_marked,
+	.on_aged = on_aged,
 	.on_withdrawn = on_withdrawn,
 	.on_proved = on_proved,
 	.on_touched = on_touched,

@@ -189,7 +189,8 @@ static void check_wishes(const struct claim *claim, struct books *books)
 		claim, "a claim that is not handed on has one wish");
 	if (claim->state != CLAIM_HELD || !claim_is_kept(claim))
 		return;
-	require(claim->handoff != NULL, claim, "what is kept is handed on");
+	require(claim->handoff != NULL || claim_rests(claim), claim,
+		"what is kept is handed on, or rests");
 	require(asked == 0 || !lock_may_grant(lock->engine) || lock->doubts.missing, claim,
 		"nobody waits for what nobody uses");
 	require(timer_is_set(&claim->wishes->timer) || asked > 0, claim,

@@ -291,7 +291,7 @@ static void merge_entry(struct merge *merge, const struct store_entry *entry)
 	if (is_released(merge->lock, entry))
 		return;
 	/* Whoever sets no delay waits for none. */
-	if (entry->orphan && merge->lock->policy.lock_delay_ms == 0) {
+	if (entry->orphan && !lock_heeds_orphans(merge->lock)) {
 		set_aside(merge->lock, entry);
 		return;
 	}

@@ -5,6 +5,7 @@
  */
 #include "engine/engine.h"
 
+#include "engine/books/delay.h"
 #include "engine/books/lock.h"
 #include "engine/books/rival.h"
 #include "engine/books/state.h"
@@ -120,10 +121,7 @@ bool engine_find_orphan(const struct engine *engine, const char *path, const cha
 		orphan = rival_find(lock->watched, name);
 	if (orphan == NULL || !orphan->orphan)
 		return false;
-	int64_t delay_ms = lock->policy.lock_delay_ms;
 	ret->known_ms = engine->now_ms - orphan->lost_ms;
-	ret->left_ms = -1;
-	if (delay_ms > 0)
-		ret->left_ms = delay_ms > ret->known_ms ? delay_ms - ret->known_ms : 0;
+	ret->left_ms = lock_heeds_orphans(lock) ? delay_left_ms(orphan) : -1;
 	return true;
 }

@@ -163,11 +163,12 @@ static bool may_be_kept(const struct rival *rival, const struct claim *claim)
 	return true;
 }
 
-/* Whether reading the blocker may tell that it is not in the way, and has not been done. */
+/* Whether reading the blocker may tell that it is not in the way, and has not been done; or it is
+ * about to go. */
 static bool may_let_pass(const struct rival *rival, const struct claim *claim)
 {
 	const struct place *blocker = &rival->place;
-	return rival_may_be_none(rival) || may_be_kept(rival, claim) ||
+	return delay_may_be_over(rival) || rival_may_be_none(rival) || may_be_kept(rival, claim) ||
 	       (rival->known < KNOWN && (blocker->parts.record || blocker->parts.anchored ||
 					 precedence_has(&claim->place, blocker)));
 }
@@ -295,7 +296,7 @@ static void settle_blocked(struct claim *claim, struct place *blocker)
 
 	claim->fresh = false;
 	claim->list_wanted = 0;
-	if (rival == NULL && claim_is_kept(claim_of(blocker))) {
+	if (rival == NULL && claim_is_spare(claim_of(blocker))) {
 		claim_withdraw(claim_of(blocker)); /* after which this one is looked at again */
 		return;
 	}

@@ -18,6 +18,9 @@
  * or may have (settle.c). Whoever broke the claim, and takes it away when its host did not, counts
  * on that (handles/steer.h).
  *
+ * A holder that has had the lock for longer than lock_policy.max_hold_ms loses its claim as if
+ * somebody had broken it.
+ *
  * Of two hosts whose claims wait for each other in a cycle, one sends the other's claim back in the
  * same way (deadlock.c). So a claim that says that it waits is watched by its host from then on.
  *
@@ -150,9 +153,9 @@ static void do_wanted(struct claim *claim)
 	char *who = claim->wanted_by;
 
 	claim->wanted_by = NULL;
-	if (claim_is_kept(claim))
+	if (claim_is_spare(claim))
 		give_up_kept(claim, who);
-	else
+	else if (!claim_rests(claim))
 		revoke(claim, who);
 	free(who);
 }
@@ -212,6 +215,23 @@ static void take_away(struct claim *claim, const char *who)
 	decide_lose_lock(owner, flock);
 }
 
+void steer_expire(struct claim *claim)
+{
+	struct owner *owner = owner_of(claim);
+	bool flock = !claim->place.parts.record;
+
+	if (claim_may_log(claim))
+		log_lock_error(claim->place.lock->path,
+			       "process %d has held the lock for max_hold, which is %lld ms: the "
+			       "lock is lost",
+			       claim->wishes->pid,
+			       (long long)claim->place.lock->policy.max_hold_ms);
+	delay_break(claim);
+	if (!claim_rest(claim))
+		claim_withdraw(claim);
+	decide_lose_lock(owner, flock);
+}
+
 /* It is to be given up when it is held. */
 static void note_wanted(struct claim *claim, const char *who)
 {
@@ -224,7 +244,7 @@ static void obey(struct claim *claim, const char *text)
 	char who[CLAIM_DATA_WHO_BYTES];
 	enum claim_order order = claim_data_order(text, who);
 
-	if (order == CLAIM_ORDER_NONE)
+	if (order == CLAIM_ORDER_NONE || (order == CLAIM_ORDER_REVOKE && claim_rests(claim)))
 		return;
 	if (claim_is_kept(claim)) {
 		give_up_kept(claim, who);
@@ -308,7 +328,7 @@ int engine_steer(struct engine *engine, const char *path, const char *name, enum
 
 	if (claim == NULL)
 		return -ENOENT;
-	if (order == ENGINE_REVOKE && claim->state != CLAIM_HELD)
+	if (order == ENGINE_REVOKE && (claim->state != CLAIM_HELD || claim_rests(claim)))
 		return -EINVAL;
 	if (claim_is_kept(claim))
 		give_up_kept(claim, who);

@@ -14,6 +14,9 @@ void steer_oversee(struct engine *engine);
  * be read anew, and it is not known meanwhile whether the claim stands. */
 void steer_watch_read(const struct rival *overseer, const char *text, uint32_t version);
 
+/* The claim is held for as long as it may be: its holder has lost it. */
+void steer_expire(struct claim *claim);
+
 /* Such a watch is over; error 0: because the claim is gone. */
 void steer_watch_ended(struct rival *overseer, int error);
 

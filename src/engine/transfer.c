@@ -310,6 +310,9 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 			      state_find_flag(in, "amend");
 	if (claim->state == CLAIM_HELD)
 		claim->kept = state_get_number(in, "kept", INT64_MIN, INT64_MAX);
+	if (claim->state == CLAIM_HELD && state_has(in, "least_ms"))
+		claim->term.least_ms = state_get_number(in, "least_ms", 0, SAVE_TIME_MAX_MS);
+	claim->term.rests = claim->state == CLAIM_HELD && state_find_flag(in, "rests");
 }
 
 static struct handoff *search(struct handoff *list, uint64_t number)
@@ -349,7 +352,7 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 	bool asked = state_find_flag(in, "asked");
 	bool record = claim_coverage(claim) != NULL;
 	bool leaves = claim->state == CLAIM_LEAVING;
-	bool owned = owner != NULL || keeper;
+	bool owned = owner != NULL || keeper || claim->term.rests;
 
 	if (leaves == owned && claim->state != CLAIM_UNCERTAIN)
 		state_refuse(in, NULL, leaves ? "no owner" : "an owner");
@@ -364,6 +367,8 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 		state_refuse(in, "lead", "a claim that may be one");
 	else if (!handed_on && keeper)
 		state_refuse(in, "keeper", "a lead");
+	else if (claim->term.rests && (owner != NULL || record || handed_on))
+		state_refuse(in, "rests", "what nobody holds any more");
 }
 
 /* Who holds knows of it. */
@@ -441,7 +446,8 @@ static int restore_claim(struct restoring *restoring)
 	check_claim(restoring, claim, owner);
 	if (!state_failed(in) && handed_on)
 		error = restore_handoff(restoring, claim);
-	if (!state_failed(in) && (handed_on ? claim->state == CLAIM_HELD : owner != NULL))
+	if (!state_failed(in) &&
+	    (handed_on ? claim->state == CLAIM_HELD : owner != NULL || claim->term.rests))
 		error = restore_wish(restoring, claim, owner);
 	if (error != 0 || state_failed(in)) {
 		claim_free(claim);

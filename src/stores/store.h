@@ -173,6 +173,10 @@ struct store_events {
 	 * -ECONNRESET: ambiguous; -EACCES, -ENOMEM, -EIO: there is none. */
 	void (*on_marked)(void *context, void *tag, int error);
 
+	/* age() is done: 0, and for how long at least the marker stands; -ENOENT it is gone;
+	 * -ECONNRESET; -EACCES, -ENOMEM, -EIO, or -ENODATA: that is not known. */
+	void (*on_aged)(void *context, void *tag, int error, int64_t age_ms);
+
 	/* withdraw() is done: 0, the claim is gone (also if it was before); -ECONNRESET: ambiguous;
 	 * -EACCES, -EIO: it still stands. */
 	void (*on_withdrawn)(void *context, void *tag, int error);
@@ -329,9 +333,15 @@ struct store_ops {
 	void (*watch)(struct store *store, void *tag, const char *path, const char *name);
 
 	/* Leaves a marker, with that text as its data, at a claim of this session that stands. The
-	 * marker outlives the claim and the session, until withdraw() takes it away. */
+	 * marker outlives the claim and the session, until withdraw() takes it away. Up to
+	 * `age_ms` age() is to be able to tell how old it is; 0: that is not asked. */
 	void (*mark)(struct store *store, void *tag, const char *path, const char *name,
-		     const char *text);
+		     const char *text, int64_t age_ms);
+
+	/* Asks since when the marker of an orphan stands, by the clock of the service, which it
+	 * itself compares with its own time now: this host's clock does not count. NULL in a store
+	 * that cannot tell. */
+	void (*age)(struct store *store, void *tag, const char *path, const char *name);
 
 	/* Takes a claim away. `order` is the claim's: a store whose orders run out uses it to start
 	 * a queue anew early. With `marker` the claim's marker goes too, and not

@@ -49,6 +49,7 @@ static int read_data(struct view_claim *view, const char *text, size_t *ranges_l
 	view->slot = data.slot;
 	view->waits = (data.waits || (data.slots > 0 && data.slot < 0)) && !view->orphan;
 	view->keeps = data.keeps && !view->orphan;
+	view->rest = view->orphan ? 0 : data.rest;
 	view->former = !view->parts.record && view->parts.id.owner == CLAIM_OWNER_NONE;
 	if (data.has_ranges) {
 		error = read_ranges(view, &data.ranges, ranges_left);
@@ -104,8 +105,13 @@ static bool is_kept(const struct view_claim *view)
 	return view->kept && view->held;
 }
 
+static bool is_resting(const struct view_claim *view)
+{
+	return view->rest > 0 && view->held;
+}
+
 struct counts {
-	size_t there, holders, kept, lost, followers;
+	size_t there, holders, kept, resting, lost, followers;
 };
 
 static struct counts count_states(const struct view_claim *claims, size_t count)
@@ -120,7 +126,8 @@ static struct counts count_states(const struct view_claim *claims, size_t count)
 		counts.there += !view->orphan;
 		counts.lost += view->orphan;
 		counts.kept += is_kept(view);
-		counts.holders += view->held && !view->kept;
+		counts.resting += is_resting(view);
+		counts.holders += view->held && !view->kept && !is_resting(view);
 		DL_FOREACH (view->followers, follower) {
 			counts.followers++;
 		}
@@ -177,6 +184,8 @@ static const char *state_of(const struct view_claim *view)
 {
 	if (view->orphan)
 		return "lost";
+	if (is_resting(view))
+		return "resting";
 	return is_kept(view) ? "kept" : view->held ? "held" : "waiting";
 }
 
@@ -187,6 +196,8 @@ static void write_delay(FILE *out, const struct view_claim *view)
 		fprintf(out, " lost_since=%" PRId64, view->lost_ms / 1000);
 	if (view->until_ms > 0)
 		fprintf(out, " delay_until=%" PRId64, (view->until_ms + 999) / 1000);
+	else if (is_resting(view))
+		fprintf(out, " delay_until=%" PRId64, view->rest);
 }
 
 static void write_claim(FILE *out, const struct view_claim *view, size_t position)
@@ -243,6 +254,8 @@ void view_claims_write(FILE *out, const char *path, const struct view_file *file
 	fprintf(out, " claims=%zu holders=%zu", counts.there + position, counts.holders + position);
 	if (counts.kept > 0)
 		fprintf(out, " kept=%zu", counts.kept);
+	if (counts.resting > 0)
+		fprintf(out, " resting=%zu", counts.resting);
 	if (counts.lost > 0)
 		fprintf(out, " lost=%zu", counts.lost);
 	if (counts.followers > 0)

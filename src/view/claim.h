@@ -42,11 +42,13 @@ struct view_claim {
 	bool has_holds;
 	struct range_set holds; /* held by the owner before: by these the claim takes precedence */
 	struct view_asker asker;
-	bool held;   /* view_holders_find() */
-	bool keeps;  /* kept, by the data, and this host does not know better */
-	bool former; /* the claim may have gone on to another caller of its host, which this host
-			cannot know */
-	bool kept;   /* this host knows that nobody uses the claim */
+	bool held;    /* view_holders_find() */
+	bool keeps;   /* kept, by the data, and this host does not know better */
+	bool former;  /* the claim may have gone on to another caller of its host, which this host
+			 cannot know */
+	int64_t rest; /* nobody uses it, and its host keeps it until then, in seconds since 1970, by
+			 the data; 0: it does not say so */
+	bool kept;    /* this host knows that nobody uses the claim */
 	struct view_follower *followers; /* in the order in which they will get the claim */
 };
 

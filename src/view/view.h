@@ -29,15 +29,18 @@
  * In the line of the lock, where there are any:
  *
  *   kept         claims that nobody uses, which are no holders
+ *   resting      claims that nobody uses any more, but that nobody gets yet: likewise
  *   lost         claims of lost holders, which count as no claims
  *   followers    lines of callers that follow, which are no claims
  *
  * In the line of a claim:
  *
  *   state        follows from the queue: a claim waits if an earlier one of another owner
- *                conflicts with it, or if its data says so; with slots, until it has one. It may be
- * a moment old. kept: nobody uses the claim. lost: the claim has gone, and its holder had not
- * released it; where lock_delay is set, it blocks others for that time (engine/books/delay.h)
+ *                conflicts with it, or if its data says so; with slots, until it has one. It may
+ *                be a moment old. kept: nobody uses the claim. resting: it was released, and its
+ *                host keeps everybody out for the rest of min_hold (engine/books/term.h). lost: the
+ *                claim has gone, and its holder had not released it; where lock_delay or min_hold
+ *                is set, it blocks others for that time (engine/books/delay.h)
  *   maybe_kept   yes: this claim of another host may be kept unused
  *   maybe_former yes: this claim may pass from one caller of its host to the next: its data is of
  *                a caller that has used it, and may not use it any more
@@ -57,7 +60,8 @@
  *                was last changed, by the clock of that host
  *   lost_since   of a lost claim, if this host waits for the lock or removes the marker: when
  *                this host learned of the loss, in seconds since 1970 by its clock
- *   delay_until  likewise: when this host will grant the lock again
+ *   delay_until  likewise: when this host will grant the lock again. Of one that rests: until
+ *                when, by the clock of the claim's host
  *   client       dlockfs, or other: then there are only mode, since, session and claim, and the
  *                kind of a file
  *   session      none: the claim is not ephemeral, somebody has to delete it

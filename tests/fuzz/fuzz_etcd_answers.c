@@ -69,6 +69,12 @@ static void on_done(void *context, void *tag, int error)
 	REQUIRE(error <= 0);
 }
 
+static void on_aged(void *context, void *tag, int error, int64_t age_ms)
+{
+	REQUIRE(error <= 0);
+	REQUIRE(error < 0 || age_ms >= 0);
+}
+
 /* The tag of a proof with new data. */
 static int change_of_data;
 
@@ -96,6 +102,7 @@ static const struct store_events events = {
 	.on_watched = on_done,
 	.on_amended = on_done,
 	.on_marked = on_done,
+	.on_aged = on_aged,
 	.on_withdrawn = on_done,
 	.on_proved = on_proved,
 	.on_touched = on_nothing,
@@ -177,7 +184,10 @@ static void ask(struct input *in, struct store *store)
 		ops->amend(store, &tag, "a/b", placed, "kind=flock", input_take(in) % 2);
 		break;
 	case 7:
-		ops->mark(store, &tag, "a/b", placed, "kind=flock");
+		if (input_take(in) % 2)
+			ops->mark(store, &tag, "a/b", placed, "kind=flock", 1000);
+		else
+			ops->age(store, &tag, "a/b", placed);
 		break;
 	case 8:
 		ops->withdraw(store, nobody_is_told(), &tag, "a/b", placed, placed_order,

@@ -415,6 +415,12 @@ static void on_done(void *context, void *tag, int error)
 	note(tag);
 }
 
+static void on_aged(void *context, void *tag, int error, int64_t age_ms)
+{
+	note(tag);
+	REQUIRE(error < 0 || age_ms >= 0);
+}
+
 static void on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)
 {
 	note(tag);
@@ -443,6 +449,7 @@ static const struct store_events events = {
 	.on_watched = on_done,
 	.on_amended = on_done,
 	.on_marked = on_done,
+	.on_aged = on_aged,
 	.on_withdrawn = on_done,
 	.on_proved = on_proved,
 	.on_touched = on_touched,
@@ -494,7 +501,8 @@ static void ask(void)
 	ops->place(store, tag++, "job/below", &name, "text", true, NULL);
 	ops->watch(store, tag++, "job", claim);
 	ops->amend(store, tag++, "job", claim, "text", 1);
-	ops->mark(store, tag++, "job", claim, "text");
+	ops->mark(store, tag++, "job", claim, "text", 1000);
+	ops->age(store, tag++, "job", claim);
 	ops->withdraw(store, nobody_is_told(), tag++, "job", claim, 4, true);
 	ops->prove(store, tag++, proofs, LENGTH(proofs));
 	ops->touch(store);

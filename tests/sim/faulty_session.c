@@ -561,7 +561,7 @@ void session_arrive(struct session *session, struct item *item)
 			     item->version);
 		break;
 	case ITEM_MARK:
-		inner->mark(session->inner, item, item->path, item->name, item->text);
+		inner->mark(session->inner, item, item->path, item->name, item->text, 0);
 		break;
 	case ITEM_WITHDRAW:
 		inner->withdraw(session->inner, nobody_is_told(), item, item->path, item->name,

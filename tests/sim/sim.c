@@ -37,6 +37,8 @@
  *   - no host has a lock file, or is told to have made one, which does not
  * stand at the service, unless another has removed it; what is lost is told before another host can
  * make it, and what is left undone leaves nothing behind.
+ *   - nobody is granted a lock before its least time is over, nor holds it for longer than its
+ * longest (world_term.c).
  * When the faults end: nobody waits for what is free, or for an answer, and claims do not give way
  * to each other for ever. When all holders let go: everybody has been decided, and no claim is
  * left.

@@ -235,7 +235,7 @@ static void on_amend(struct store *store, void *tag, const char *path, const cha
 }
 
 static void on_mark(struct store *store, void *tag, const char *path, const char *name,
-		    const char *text)
+		    const char *text, int64_t age_ms)
 {
 	struct item *item = faulty_operation(store, ITEM_MARK, tag, path, name);
 

@@ -324,9 +324,12 @@ static int64_t delay_max(const struct world *world)
 {
 	int64_t max_ms = 0;
 
-	for (int lock = 0; lock < LOCKS_MAX; lock++)
-		if (world->policies[lock].lock_delay_ms > max_ms)
-			max_ms = world->policies[lock].lock_delay_ms;
+	for (int lock = 0; lock < LOCKS_MAX; lock++) {
+		const struct lock_policy *policy = &world->policies[lock];
+
+		if (policy->lock_delay_ms + policy->min_hold_ms > max_ms)
+			max_ms = policy->lock_delay_ms + policy->min_hold_ms;
+	}
 	return max_ms;
 }
 
@@ -811,6 +814,7 @@ void world_init(struct world *world, uint64_t seed, const struct faulty_rules *r
 	world_draw_ends(world);
 	world_draw_room(world);
 	world_draw_files(world);
+	world_draw_terms(world);
 	view_init(world);
 	if (store_local_open(world->service, &foreign_events, world, &world->foreign) < 0)
 		abort();

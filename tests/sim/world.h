@@ -118,7 +118,8 @@ struct user {
 	int64_t broken_ms;	/* when the claim that it holds by was taken away; 0: it was not */
 	bool broken;		/* one by which a process of its held record locks was */
 
-	bool holds;	      /* the whole file, by flock or open, */
+	int64_t held_ms;      /* when it was granted that last, which it */
+	bool holds;	      /* holds: the whole file, by flock or open, */
 	enum claim_mode mode; /* in this mode */
 };
 
@@ -238,6 +239,16 @@ struct view {
 	} claims[CLAIMS_MAX];
 };
 
+/* A grant of flock or open, of which the least time may not be over. */
+struct grant {
+	int lock;
+	unsigned user; /* 0: there is none */
+	int64_t since_ms;
+	struct slots slots;
+};
+
+enum { GRANTS_MAX = 256 };
+
 struct world {
 	uint64_t seed;
 	const struct faulty_rules *rules; /* of the service */
@@ -261,6 +272,10 @@ struct world {
 	struct local_service *service;
 	struct lock_policy policy;
 	struct lock_policy policies[LOCKS_MAX]; /* the same, but for what claims are good for */
+	struct {
+		struct grant list[GRANTS_MAX]; /* the latest */
+		size_t count;		       /* of all so far */
+	} grants;
 	int records_percent; /* so many users like record locks; 0: there are none */
 	int change_percent;  /* so many of their calls are of the other kind */
 	int refused_percent;
@@ -577,6 +592,23 @@ void view_release(const struct user *user);
 
 /* Whether claims stand at the service for all that is held through the open file. */
 bool view_supports(const struct view *view, const struct user *user);
+
+/* world_term.c */
+
+/* May give locks a least and a longest time. To be called when everything else is drawn. */
+void world_draw_terms(struct world *world);
+
+/* A flock or open is granted, right or wrong; and once more to who holds it already. */
+void term_note_grant(const struct call *call);
+void term_note_again(struct user *user);
+
+/* Whether the user may lose what it holds, because it had that for so long. */
+bool term_is_over(const struct user *user);
+
+/* Whether the claim may stand, though it was released, because its least time is not over. */
+bool term_rests(const struct world *world, const struct standing *standing);
+
+void check_term(const struct user *user);
 
 /* Whether a claim of the call's own host is of its own owner. A flock that was released stands for
  * a process that the model does not know. */

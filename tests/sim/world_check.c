@@ -104,7 +104,8 @@ static bool must_respect(const struct call *call, const struct view_claim *own,
 	if (front->orphan)
 		return slots_conflict(standing->covered, call->slots) &&
 		       !was_released(standing, call) &&
-		       call->user->host->world->policies[standing->lock].lock_delay_ms > 0;
+		       (call->user->host->world->policies[standing->lock].lock_delay_ms > 0 ||
+			call->user->host->world->policies[standing->lock].min_hold_ms > 0);
 	if (standing->life != call->user->host->life)
 		return slots_conflict(standing->covered, call->slots) &&
 		       (standing->granted || !(passes || standing->requeue));
@@ -242,6 +243,8 @@ void check_grant(struct call *call, bool claimed)
 		world_fail(world, "user %u got %s while %s stands in front of %s", user->number,
 			   world_lock(user->lock), front->name, own->name);
 	check_delay(call);
+	if (!is_record(call->kind))
+		term_note_grant(call);
 	check_told(call, own->standing);
 	own->standing->granted = true;
 	handoff_note_grant(call, own);
@@ -264,7 +267,8 @@ static bool is_reason(const struct call *call, const struct view_claim *claim)
 	if (claim->orphan)
 		return slots_conflict(slots, call->slots);
 	if (standing != NULL && standing->life == call->user->host->life &&
-	    (standing->withdrawing || is_surely_own(standing, call)))
+	    (standing->withdrawing ||
+	     (is_surely_own(standing, call) && !term_rests(call->user->host->world, standing))))
 		return false;
 	/* Who only looks is not told more than that somebody has it. */
 	if (handoff_is_idle(call->user->host->world, standing) &&
@@ -450,6 +454,8 @@ void check_loss(const struct user *user)
 	struct world *world = host->world;
 	int64_t well_ms = host->well_ms;
 
+	if (term_is_over(user))
+		return;
 	/* From then on only the host itself breaks its connections. */
 	if (world->calm && world->calm_ms < well_ms)
 		well_ms = world->calm_ms;
@@ -468,6 +474,7 @@ static void check_user(struct world *world, struct user *user)
 
 	if (user->owner == NULL)
 		return;
+	check_term(user);
 	if (engine_owner_holds(user->owner) != holds)
 		world_fail(world, "user %u and the engine disagree whether it holds %s",
 			   user->number, world_lock(user->lock));
@@ -698,6 +705,9 @@ static void check_quiet_call(const struct call *call)
 
 	if (!call->waiting || (room == 1 && check_opposed(call)) ||
 	    (own == NULL && are_held_back(world, view)))
+		return;
+	/* Its holder may have lost it just now, though nobody does anything. */
+	if (world->policies[user->lock].max_hold_ms > 0)
 		return;
 	for (size_t i = 0; own != NULL && i < view->count; i++)
 		in_front += &view->claims[i] != own &&

@@ -43,8 +43,10 @@ static void on_decided(void *context, void *cookie, int result)
 			check_refusal(call, result);
 		return;
 	}
-	if (call->kind != CALL_RECORD && user->holds)
+	if (call->kind != CALL_RECORD && user->holds) {
+		term_note_again(user);
 		return; /* it had the lock already, and nothing changes */
+	}
 	check_grant(call, claimed);
 	if (host->hurries)
 		host->world->ready = (struct ready){.life = host->life, .lock = user->lock};

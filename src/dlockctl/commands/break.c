@@ -65,7 +65,7 @@ static int break_claim(const struct place *place, const struct queues *queues, v
 	if (claim->lost) {
 		char *holder = claim_holder(claim);
 		status = fail(EXIT_NO,
-			      "%s: %s has lost it, nobody holds it; lock_delay ends by itself",
+			      "%s: %s has lost it, nobody holds it; its delay ends by itself",
 			      place->name, holder);
 		free(holder);
 		return status;

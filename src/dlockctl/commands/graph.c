@@ -40,11 +40,6 @@ struct graph {
 	size_t count;
 };
 
-static bool is_waiting(const struct claim *claim)
-{
-	return !claim->held && !claim->kept && !claim->lost;
-}
-
 /* The processes of other clients, and those of foreign pid namespaces, are not known: a node for
  * each of their claims. */
 static char *label_of(const struct queue *queue, const struct claim *claim)
@@ -161,7 +156,7 @@ static void add_edges(struct graph *graph, const struct queue *queue, const stru
 	for (const struct claim *claim = queue->claims; claim < waiter; claim++) {
 		if (claim_is_file(claim) || is_same(claim, waiter) || !conflict(claim, waiter))
 			continue;
-		if (is_waiting(claim)) {
+		if (claim_waits(claim)) {
 			nearest = claim;
 			continue;
 		}
@@ -178,7 +173,7 @@ static void make(struct graph *graph, const struct queues *queues)
 	for (size_t i = 0; i < queues->count; i++) {
 		const struct queue *queue = &queues->list[i];
 		for (size_t j = 0; j < queue->count; j++) {
-			if (is_waiting(&queue->claims[j]))
+			if (claim_waits(&queue->claims[j]))
 				add_edges(graph, queue, &queue->claims[j]);
 		}
 	}
@@ -217,7 +212,7 @@ static void print_waiters(struct node *node, const char *indent)
 		printf("%s%s %s  [%s, %s%s%s%s]%s\n", indent, edge->next != NULL ? "|-" : "`-",
 		       from->label, name, edge->waiter->shared ? "shared" : "exclusive",
 		       age[0] != '\0' ? ", for " : "", age,
-		       is_waiting(edge->blocker) ? ", behind it in the queue" : "", again);
+		       claim_waits(edge->blocker) ? ", behind it in the queue" : "", again);
 		free(name);
 		free(age);
 		if (again[0] == '\0') {
@@ -279,7 +274,7 @@ static void print_dot(const struct graph *graph)
 			char *name = must(text_printable(edge->queue->name));
 			printf("\tn%zu -> n%zu [label=", edge->from->number, i);
 			print_quoted(name);
-			puts(is_waiting(edge->blocker) ? ", style=dashed];" : "];");
+			puts(claim_waits(edge->blocker) ? ", style=dashed];" : "];");
 			free(name);
 		}
 	}

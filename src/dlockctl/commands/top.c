@@ -128,7 +128,7 @@ static char *append(char *line, char *more)
 
 static char *counts_line(const struct view *view)
 {
-	size_t locks = 0, holders = 0, kept = 0, lost = 0, waiters = 0;
+	size_t locks = 0, holders = 0, kept = 0, resting = 0, lost = 0, waiters = 0;
 	bool silent = false;
 	if (view->error != 0)
 		return must_format("The queues cannot be read: %s", strerror(-view->error));
@@ -137,6 +137,7 @@ static char *counts_line(const struct view *view)
 		locks += queue->count > 0;
 		holders += queue->holders;
 		kept += queue->kept;
+		resting += queue->resting;
 		lost += queue->lost;
 		waiters += queue->waiters;
 		silent = silent || queue_is_silent_store(queue);
@@ -144,6 +145,8 @@ static char *counts_line(const struct view *view)
 	char *line = must_format("%zu locks, %zu holders, %zu waiters", locks, holders, waiters);
 	if (kept > 0)
 		line = append(line, must_format(", %zu kept", kept));
+	if (resting > 0)
+		line = append(line, must_format(", %zu resting", resting));
 	if (lost > 0)
 		line = append(line, must_format(", %zu lost", lost));
 	return silent ? append(line, must(strdup("; a store does not answer"))) : line;

@@ -37,8 +37,7 @@ static const struct claim *own_claim(const struct queue *queue, pid_t process)
 	gethostname(host, sizeof(host) - 1);
 	for (size_t i = 0; i < queue->count; i++) {
 		const struct claim *claim = &queue->claims[i];
-		bool waits = !claim->held && !claim->kept && !claim->lost;
-		if (claim->pid == process && waits && claim->host != NULL &&
+		if (claim->pid == process && claim_waits(claim) && claim->host != NULL &&
 		    strcmp(claim->host, host) == 0)
 			return claim;
 	}
@@ -51,6 +50,8 @@ static const char *describe_holder(const struct claim *holder)
 		return "nobody holds it";
 	if (holder->kept)
 		return "kept by ";
+	if (holder->resting)
+		return "resting, released by ";
 	if (holder->lost)
 		return "lost by ";
 	return holder->maybe_kept ? "held or kept by " : "held by ";

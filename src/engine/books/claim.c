@@ -396,14 +396,33 @@ void claim_uncount_held(struct claim *claim, bool kept)
 
 void claim_keep(struct claim *claim)
 {
+	wish_clear_timer(claim->wishes);
 	count_held(claim, false);
 	claim->place.lock->engine->count.kept++;
 	wish_set_owner(claim->wishes, NULL);
 }
 
+bool claim_rest(struct claim *claim)
+{
+	const struct engine *engine = claim->place.lock->engine;
+
+	if (claim->state != CLAIM_HELD || claim->term.least_ms <= engine->now_ms)
+		return false;
+	claim_keep(claim);
+	claim->term.rests = true;
+	wish_set_timer(claim->wishes, claim->term.least_ms);
+	claim_amend(claim);
+	return true;
+}
+
 void claim_hold(struct claim *claim)
 {
+	const struct lock *lock = claim->place.lock;
+
 	claim_set_state(claim, CLAIM_HELD);
+	claim->term = term_begin(lock, claim->place.parts.record);
+	if (lock->policy.max_hold_ms > 0)
+		wish_set_timer(claim->wishes, lock->engine->now_ms + lock->policy.max_hold_ms);
 	owner_note_grant(claim->wishes->owner);
 	count_held(claim, true);
 }

@@ -12,6 +12,7 @@
 #include "claim/range_set.h"
 #include "engine/books/delay.h"
 #include "engine/books/place.h"
+#include "engine/books/term.h"
 #include "engine/books/wish.h"
 #include "journal/journal.h"
 
@@ -84,6 +85,7 @@ struct claim {
 	bool revoked : 1;  /* somebody has asked for it, and its holder was told */
 	bool gave_way : 1; /* it was queued again because of a cycle, and goes before nobody */
 	struct marker marker;
+	struct term term;
 
 	union {
 		int64_t held_back_ms; /* WANTED: since when it is not placed; 0: it may be */
@@ -153,6 +155,18 @@ static inline struct coverage *claim_coverage(const struct claim *claim)
 static inline bool claim_is_kept(const struct claim *claim)
 {
 	return claim->state == CLAIM_HELD && claim->wishes->owner == NULL;
+}
+
+/* Whether it is so because its least time is not over (term.h). */
+static inline bool claim_rests(const struct claim *claim)
+{
+	return claim_is_kept(claim) && claim->term.rests;
+}
+
+/* Whether it is kept for whoever wants it next. */
+static inline bool claim_is_spare(const struct claim *claim)
+{
+	return claim_is_kept(claim) && !claim->term.rests;
 }
 
 static inline struct lock *wish_lock(const struct wish *wish)
@@ -244,6 +258,10 @@ void claim_uncount_held(struct claim *claim, bool kept);
 
 /* The holder's wish is its owner's no more: the claim is kept. */
 void claim_keep(struct claim *claim);
+
+/* The holder of the claim, of flock or open, has released it. Whether it stays, because its least
+ * time is not over (term.h). */
+bool claim_rest(struct claim *claim);
 
 /* The wishes that the claim will not be granted to, which are all but its holder's, go to a new
  * claim at the end of the queue; if none of them asks, they are dropped. */

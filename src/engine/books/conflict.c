@@ -116,7 +116,7 @@ bool conflict_is_here(const struct owner *owner, struct range range)
 	for (size_t i = 0; i < 2; i++) {
 		const struct claim *claim;
 		CLAIMS_FOREACH (lists[i], claim) {
-			if (claim->wishes == NULL || claim_is_kept(claim) ||
+			if (claim->wishes == NULL || claim_is_spare(claim) ||
 			    !conflict_between(&claim->place, &asked.place))
 				continue;
 			taken += claim->state == CLAIM_HELD ||

@@ -17,9 +17,17 @@
 
 enum { LOOK_MS = 1000 }; /* how soon to look again whether a former session's claims stand */
 
-static bool is_used(const struct lock *lock)
+/* Whether the lock is held with the claim only while its marker stands. */
+static bool is_marked(const struct claim *claim)
 {
-	return lock->policy.lock_delay_ms > 0;
+	const struct lock_policy *policy = &claim->place.lock->policy;
+	return policy->lock_delay_ms > 0 || (policy->min_hold_ms > 0 && !claim->place.parts.record);
+}
+
+/* Whether the marker tells since when the claim was held. */
+static bool tells_age(const struct claim *claim)
+{
+	return claim->place.lock->policy.min_hold_ms > 0;
 }
 
 /* The text of a marker is that of its claim, so that people see who was lost. */
@@ -35,6 +43,8 @@ static void ask_for_marker(struct claim *claim)
 		lock_retry_in(engine, RETRY_MEMORY_MS);
 		return;
 	}
+	if (!claim->marker.asked)
+		claim->marker.connection = engine->session.connections;
 	claim->marker.asked = true;
 	claim->marker.marking = true;
 	claim_mark(claim);
@@ -44,17 +54,26 @@ static void ask_for_marker(struct claim *claim)
 
 bool delay_lets_hold(struct claim *claim)
 {
-	if (!is_used(claim->place.lock) || claim->marker.stands)
+	const struct engine *engine = claim->place.lock->engine;
+
+	if (!is_marked(claim))
 		return true;
-	ask_for_marker(claim);
-	return false;
+	if (claim->marker.asked && tells_age(claim) &&
+	    claim->marker.connection != engine->session.connections) {
+		if (!claim_requeue(claim))
+			lock_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
+		return false;
+	}
+	if (!claim->marker.stands)
+		ask_for_marker(claim);
+	return claim->marker.stands;
 }
 
 void delay_prepare(struct claim *claim)
 {
 	const struct claim *blocker = claim_of(claim->place.blocker);
-	if (is_used(claim->place.lock) && blocker != NULL && blocker->state == CLAIM_HELD &&
-	    claim_first_asked(claim) != NULL)
+	if (is_marked(claim) && !tells_age(claim) && blocker != NULL &&
+	    blocker->state == CLAIM_HELD && claim_first_asked(claim) != NULL)
 		ask_for_marker(claim);
 }
 
@@ -77,10 +96,51 @@ void delay_marked(struct claim *claim, int error)
 	queue_judge(claim);
 }
 
-/* How long an orphan stays. Whoever sets no delay does not wait for it, but others may. */
-static int64_t stay_ms(const struct lock *lock)
+/* Whoever sets no delay does not wait for it, but others may. */
+int64_t delay_left_ms(const struct rival *orphan)
 {
-	return is_used(lock) ? lock->policy.lock_delay_ms : CONFIG_LOCK_DELAY_MAX_MS;
+	const struct lock *lock = orphan->place.lock;
+	int64_t lost_ms = orphan->lost_ms + lock->policy.lock_delay_ms;
+	int64_t held_ms = orphan->held_ms + lock->policy.min_hold_ms;
+	int64_t until_ms = lost_ms > held_ms ? lost_ms : held_ms;
+
+	if (!lock_heeds_orphans(lock))
+		until_ms = orphan->lost_ms + CONFIG_MIN_HOLD_MAX_MS;
+	return until_ms > lock->engine->now_ms ? until_ms - lock->engine->now_ms : 0;
+}
+
+/* It matters only if it may be for how long the orphan stays. */
+static void ask_for_age(struct rival *orphan)
+{
+	const struct lock *lock = orphan->place.lock;
+	const struct engine *engine = lock->engine;
+
+	orphan->aged = orphan->aged || engine->store->ops->age == NULL ||
+		       lock->policy.min_hold_ms <= lock->policy.lock_delay_ms;
+	if (orphan->aged || orphan->sent || engine->session.state != STORE_CONNECTED)
+		return;
+	orphan->sent = true;
+	outbox_age(orphan);
+}
+
+void delay_note_age(struct rival *rival, int error, int64_t age_ms)
+{
+	struct lock *lock = rival->place.lock;
+
+	if (error == -ECONNRESET) {
+		lock_retry_after(lock, "age of a marker", error);
+		return;
+	}
+	rival->aged = true;
+	if (error == 0 && lock->engine->now_ms - age_ms < rival->held_ms)
+		rival->held_ms = lock->engine->now_ms - age_ms;
+	lock_retry_in(lock->engine, delay_left_ms(rival));
+	queue_judge_all(lock);
+}
+
+bool delay_may_be_over(const struct rival *rival)
+{
+	return rival->orphan && (!rival->aged || delay_left_ms(rival) == 0);
 }
 
 void delay_note_orphan(struct rival *rival)
@@ -95,22 +155,23 @@ void delay_note_orphan(struct rival *rival)
 		rival->known = KNOWN;
 	place->says_waits = place->says_keep = false;
 	place->parts.id = (struct claim_id){0}; /* of nobody who could be asked for anything */
-	rival->lost_ms = lock->engine->now_ms;
-	lock_retry_in(lock->engine, stay_ms(lock));
-	if (!is_used(lock))
+	rival->lost_ms = rival->held_ms = lock->engine->now_ms;
+	ask_for_age(rival);
+	lock_retry_in(lock->engine, delay_left_ms(rival));
+	if (!lock_heeds_orphans(lock))
 		return;
 	if (lock_may_log(lock, "lost holder", 0))
 		log_lock_warning(
 			lock->path,
-			"the holder of claim %s was lost: nobody gets the lock for %lld ms",
-			rival->name, (long long)lock->policy.lock_delay_ms);
+			"the holder of claim %s was lost: nobody gets the lock for at most %lld ms",
+			rival->name, (long long)delay_left_ms(rival));
 	/* Who went before it, because it waited, or was to ask for it, does not any more. */
 	queue_judge_all(lock);
 }
 
 void delay_look(struct lock *lock)
 {
-	if (!is_used(lock))
+	if (!lock_heeds_orphans(lock))
 		return;
 	lock->losses.orphans_list = lock_list_anew(lock);
 	lock->listing.wanted = lock->losses.orphans_list;
@@ -118,7 +179,7 @@ void delay_look(struct lock *lock)
 
 void delay_break(struct claim *claim)
 {
-	if (!claim->marker.asked)
+	if (!claim->marker.asked || claim->place.lock->policy.lock_delay_ms == 0)
 		return;
 	claim->marker.asked = claim->marker.stands = false; /* it stays */
 	claim->marker.broken = true;
@@ -134,13 +195,6 @@ void delay_broken(struct claim *claim)
 	delay_look(claim->place.lock);
 }
 
-/* For so long the orphan stays. */
-static int64_t left_of(const struct rival *orphan)
-{
-	const struct lock *lock = orphan->place.lock;
-	return orphan->lost_ms + stay_ms(lock) - lock->engine->now_ms;
-}
-
 static void take_away(struct place *list)
 {
 	struct rival *rival;
@@ -150,8 +204,9 @@ static void take_away(struct place *list)
 
 		if (!rival->orphan || rival->sent)
 			continue;
-		int64_t left_ms = left_of(rival);
-		if (left_ms > 0) {
+		ask_for_age(rival);
+		int64_t left_ms = delay_left_ms(rival);
+		if (!rival->aged || left_ms > 0) {
 			lock_retry_in(engine, left_ms);
 		} else if (engine->session.state == STORE_CONNECTED) {
 			rival->sent = true;
@@ -224,7 +279,7 @@ void delay_stop(struct lock *lock)
 	struct claim *claim;
 
 	CLAIMS_FOREACH (lock->queue.first, claim) {
-		if (claim->state == CLAIM_HELD && !claim_is_kept(claim))
+		if (claim->state == CLAIM_HELD && !claim_is_spare(claim))
 			claim->marker.asked = claim->marker.stands = false; /* it stays */
 	}
 }

@@ -20,6 +20,10 @@
  * takes away (fs/files/shard.c). A host that sets no delay takes orphans away after the longest one
  * that another host may have set.
  *
+ * Where a lock has a least time (term.h), an orphan stays for the rest of that, too. An orphan
+ * whose age is asked for is in the way of calls that wait; those that do not wait for the answer
+ * before they are refused.
+ *
  * Unclean is every end of a held claim that its holder did not ask for: the session is over, for
  * whatever reason, somebody took the claim away (dlockctl break), or the daemon stops while the
  * holder lives: it is fenced, but what it has sent is on its way as after any other loss. A claim
@@ -39,10 +43,11 @@ struct store_entry;
 
 /* The marker of a claim in the store. */
 struct marker {
-	bool asked : 1;	  /* perhaps it stands */
-	bool stands : 1;  /* it does */
-	bool marking : 1; /* mark() is under way */
-	bool broken : 1;  /* the claim is LEAVING: it was held, and taken away */
+	bool asked : 1;	     /* perhaps it stands */
+	bool stands : 1;     /* it does */
+	bool marking : 1;    /* mark() is under way */
+	bool broken : 1;     /* the claim is LEAVING: it was held, and taken away */
+	uint64_t connection; /* session.connections when it was asked for first */
 };
 
 /* Of a lock. */
@@ -67,6 +72,15 @@ void delay_marked(struct claim *claim, int error);
 
 /* The store lists the claim, somebody else's, as an orphan. */
 void delay_note_orphan(struct rival *rival);
+
+/* age() was answered, but not by -ENOENT. */
+void delay_note_age(struct rival *rival, int error, int64_t age_ms);
+
+/* Whether the orphan is about to go, or it is not known yet for how long it stays. */
+bool delay_may_be_over(const struct rival *rival);
+
+/* For how long the orphan stays; 0: its time is over. */
+int64_t delay_left_ms(const struct rival *orphan);
 
 /* Somebody may have been lost: nothing is granted before a list shows whether an orphan stands. */
 void delay_look(struct lock *lock);

@@ -50,6 +50,9 @@ struct engine_events {
 	void (*describe)(void *context, const struct engine_caller *caller, enum lock_kind kind,
 			 enum claim_mode mode, char text[ENGINE_TEXT_BYTES]);
 
+	/* The time of day, since 1970, for people of other hosts; NULL: they are not told. */
+	int64_t (*wall_ms)(void *context);
+
 	/* A wish is decided: 0 it is granted; -EWOULDBLOCK it was not to wait and would have had
 	 * to; -EDEADLK it would have waited for somebody who waits for its own owner; -ENOLCK the
 	 * store could not be reached in time or refused the claim; -ENOMEM. */

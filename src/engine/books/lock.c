@@ -186,7 +186,8 @@ static bool is_in_use(const struct lock *lock)
 static void change_policy(struct lock *lock, const struct lock_policy *policy)
 {
 	/* An orphan may have waited for long enough by the new one. */
-	if (lock->policy.lock_delay_ms != policy->lock_delay_ms)
+	if (lock->policy.lock_delay_ms != policy->lock_delay_ms ||
+	    lock->policy.min_hold_ms != policy->min_hold_ms)
 		lock_retry_in(lock->engine, 0);
 	lock->policy = *policy;
 }

@@ -192,7 +192,7 @@ static int64_t count_held(const struct claim *claim)
 	int64_t count = 0;
 
 	CLAIMS_FOREACH (claim->place.lock->queue.first, held) {
-		count += held->state == CLAIM_HELD && !claim_is_kept(held) &&
+		count += held->state == CLAIM_HELD && !claim_is_spare(held) &&
 			 conflict_between(&held->place, &claim->place);
 	}
 	return count;

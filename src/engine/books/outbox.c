@@ -31,6 +31,7 @@ enum operation {
 	OPERATION_AMEND,
 	OPERATION_WATCH,
 	OPERATION_MARK,
+	OPERATION_AGE,
 	OPERATION_WITHDRAW,
 	OPERATION_PROVE,
 	OPERATION_RENEW,
@@ -45,6 +46,7 @@ struct outgoing {
 	bool attend;		 /* PLACE, LIST */
 	struct claim_name parts; /* PLACE */
 	int64_t order;		 /* WITHDRAW */
+	int64_t age_ms;		 /* MARK */
 	const struct store_proof *targets; /* what it is about, which is one thing unless PROVE */
 	size_t count;
 };
@@ -104,7 +106,10 @@ static void transmit(struct engine *engine, const struct outgoing *outgoing)
 		ops->watch(store, tag, target->path, target->name);
 		break;
 	case OPERATION_MARK:
-		ops->mark(store, tag, target->path, target->name, target->text);
+		ops->mark(store, tag, target->path, target->name, target->text, outgoing->age_ms);
+		break;
+	case OPERATION_AGE:
+		ops->age(store, tag, target->path, target->name);
 		break;
 	case OPERATION_WITHDRAW:
 		ops->withdraw(store, decisions_told(engine), tag, target->path, target->name,
@@ -270,6 +275,7 @@ static void send_about(struct place *place, void *tag, enum operation operation,
 					  .tag = tag,
 					  .flag = marked,
 					  .order = place->parts.order,
+					  .age_ms = place->lock->policy.min_hold_ms,
 					  .targets = &target,
 					  .count = 1,
 				  });
@@ -288,6 +294,11 @@ void outbox_watch(struct rival *rival)
 void outbox_mark_holder(struct claim *claim, const char *data)
 {
 	send_about(&claim->place, claim, OPERATION_MARK, false, data);
+}
+
+void outbox_age(struct rival *orphan)
+{
+	send_about(&orphan->place, orphan, OPERATION_AGE, false, NULL);
 }
 
 void outbox_withdraw(struct place *place, bool marked)

@@ -14,6 +14,7 @@ void outbox_list(struct lock *lock, bool sync, bool attend);
 void outbox_amend(struct place *place, const char *data);
 void outbox_watch(struct rival *rival);
 void outbox_mark_holder(struct claim *claim, const char *data);
+void outbox_age(struct rival *orphan);
 void outbox_send_proof(struct engine *engine, struct proof *proof, const struct store_proof *proofs,
 		       size_t count);
 

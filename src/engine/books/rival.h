@@ -32,16 +32,18 @@ struct rival {
 	char *name;	    /* next: see struct named_place */
 	struct watcher watcher;
 	enum knowledge known : 2;
-	bool sent : 1;	       /* watch() is under way; or withdraw(), of an orphan */
+	bool sent : 1;	       /* watch() is under way; or age() or withdraw(), of an orphan */
 	bool amending : 1;     /* amend() is: rival_send_back() */
 	bool orphan : 1;       /* it has gone, and was not released */
+	bool aged : 1;	       /* of an orphan: held_ms is as good as can be known */
 	bool looked_ahead : 1; /* since the last list the next one in front is watched */
 	bool overseer : 1;     /* no claim, but the watch of one of ours; in lock->overseers */
 	bool told : 1;	       /* its data were read, and were of dlockfs */
 	bool may_wait : 1;     /* as found out by */
 	uint32_t judged;       /* by the search of that number (search.h) */
 	int64_t trip_ms;       /* of its host, as its data say; 0: not known */
-	int64_t lost_ms;       /* of an orphan: since when it is known to be one */
+	int64_t lost_ms;       /* of an orphan: since when it is known to be one, */
+	int64_t held_ms;       /* and since when at the latest its claim was held */
 	char *text;	       /* its data, if they were read, and say that it waits; else NULL */
 };
 

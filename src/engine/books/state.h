@@ -36,9 +36,9 @@
  * A claim serves its wishes in the order of asking: one, or several where the lock's policy hands
  * claims on (handoff.c). The wish that it was granted to stays at the head of its list: the claim's
  * holder is the owner of that wish. A claim is *kept* when it is HELD and the wish at its head has
- * no owner any more. A wish that was taken back *lingers*: it does not ask, but stays in the list
- * until its timer is due or a restarted call takes it up. A claim without wishes is abandoned: it
- * is withdrawn as soon as its place is known.
+ * no owner any more; it may *rest* then (term.h). A wish that was taken back *lingers*: it does not
+ * ask, but stays in the list until its timer is due or a restarted call takes it up. A claim
+ * without wishes is abandoned: it is withdrawn as soon as its place is known.
  *
  * Rivals are the claims of everybody else; they are in lock->queue, or in lock->watched while only
  * their watch or their delay keeps them.
@@ -70,6 +70,7 @@
 #include "engine/books/seek.h"
 #include "engine/books/slots.h"
 #include "engine/books/tenant.h"
+#include "engine/books/term.h"
 #include "journal/journal.h"
 #include "stores/store.h"
 
@@ -215,6 +216,12 @@ static inline bool books_hold(const struct engine *engine)
 static inline enum claim_recipe lock_recipe(const struct lock *lock)
 {
 	return (enum claim_recipe)lock->policy.recipe;
+}
+
+/* Whether what lost holders leave (delay.h) is in the way of anybody here. */
+static inline bool lock_heeds_orphans(const struct lock *lock)
+{
+	return lock->policy.lock_delay_ms > 0 || lock->policy.min_hold_ms > 0;
 }
 
 /* The mode in which the lock is taken by who asks for that one. What a lock of several slots has

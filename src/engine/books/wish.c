@@ -153,6 +153,17 @@ const char *wish_words(const struct wish *wish, char words[CLAIM_DATA_WHO_BYTES]
 	return words;
 }
 
+/* Until when the claim rests, for its data; 0: it does not, or that is not told. */
+static int64_t rest_of(const struct claim *claim)
+{
+	const struct engine *engine = claim->place.lock->engine;
+
+	if (!claim_rests(claim) || engine->events->wall_ms == NULL)
+		return 0;
+	int64_t left_ms = claim->term.least_ms - engine->now_ms;
+	return (engine->events->wall_ms(engine->context) + left_ms + 999) / 1000;
+}
+
 char *wish_format_data(const struct claim *claim)
 {
 	struct claim_data data = {
@@ -161,6 +172,7 @@ char *wish_format_data(const struct claim *claim)
 		.keeps = claim->place.says_keep,
 		.slots = claim->place.slots,
 		.slot = slots_number(&claim->place),
+		.rest = rest_of(claim),
 		.trip_ms = round_trip_shortest_ms(&claim->place.lock->engine->session.round_trip),
 	};
 	char text[ENGINE_TEXT_BYTES];

@@ -139,7 +139,8 @@ void coverage_pass_on(struct claim *flock)
 {
 	struct owner *heir = flock->state == CLAIM_HELD ? find_heir(flock) : NULL;
 	if (heir == NULL) {
-		claim_withdraw(flock);
+		if (!claim_rest(flock))
+			claim_withdraw(flock);
 		return;
 	}
 	claim_hand_over(flock, heir);

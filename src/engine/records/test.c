@@ -166,7 +166,7 @@ static bool may_be_released(struct test *test, struct rival *rival)
 /* Whether the claim is held by somebody else of this host, and conflicts. */
 static bool is_in_the_way(const struct test *test, const struct claim *claim)
 {
-	return claim->state == CLAIM_HELD && !claim_is_kept(claim) &&
+	return claim->state == CLAIM_HELD && !claim_is_spare(claim) &&
 	       crosses(test, &claim->place) && !is_own(test, claim);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is done to claims that stand: amend(), mark() and prove() of the etcd store.
+ * What is done to claims that stand: amend() and prove() of the etcd store.
  * Loop thread only.
  */
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
-enum { DATA, END, MARKER, TOKENS }; /* the keys that are said */
+enum { DATA, END, TOKENS }; /* the keys that are said */
 
 /* amend() */
 
@@ -66,46 +66,6 @@ void etcd_amend(struct store *base, void *tag, const char *path, const char *nam
 		return;
 	operation->version = version;
 	etcd_operation_start(operation, true);
-}
-
-/* mark() */
-
-static int say_mark(struct operation *operation, struct transaction *transaction)
-{
-	const struct etcd_named *claim = &operation->claim;
-	struct etcd_key *said = operation->said;
-
-	if (!etcd_key_of_marker(&said[MARKER], operation->store->root, operation->path,
-				&claim->parts) ||
-	    !etcd_key_of_data(&said[DATA], &said[MARKER]))
-		return -ENOMEM;
-	etcd_transaction_require_session(transaction, operation->store);
-	etcd_transaction_require_created(transaction, &claim->key, claim->order);
-	etcd_transaction_put(&transaction->then, &said[MARKER], operation->name, 0);
-	etcd_transaction_put(&transaction->then, &said[DATA], operation->text, 0);
-	return 0;
-}
-
-static void conclude_mark(struct operation *operation, int error, const Etcd__TxnResponse *answer)
-{
-	struct store_etcd *store = operation->store;
-
-	if (!error && !answer->succeeded)
-		error = etcd_transaction_was_late(store, answer) ? -ECONNRESET : -ENOENT;
-	store->events->on_marked(store->context, operation->tag, error);
-	etcd_operation_end(operation, error);
-}
-
-static const struct operation_kind mark = {STORE_MARK, "cannot mark a claim of", say_mark,
-					   conclude_mark, .batch = BATCH_NONE};
-
-void etcd_mark(struct store *base, void *tag, const char *path, const char *name, const char *text)
-{
-	struct operation *operation =
-		etcd_operation_create_about(store_etcd_from(base), &mark, tag, path, name, text);
-
-	if (operation != NULL)
-		etcd_operation_start(operation, true);
 }
 
 /* prove() */

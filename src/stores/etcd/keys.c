@@ -262,6 +262,11 @@ bool etcd_key_of_data(struct etcd_key *ret, const struct etcd_key *claim)
 	return join(ret, claim->bytes, DATA);
 }
 
+bool etcd_key_of_clock(struct etcd_key *ret, const struct etcd_key *marker)
+{
+	return join(ret, marker->bytes, "/clock");
+}
+
 bool etcd_key_end_of_claim(struct etcd_key *ret, const struct etcd_key *claim)
 {
 	return join(ret, claim->bytes, "0"); /* the character behind '/' */

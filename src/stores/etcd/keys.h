@@ -7,7 +7,8 @@
  *     a/b/write/<session>.<slot>/data      its data
  *     a/b/694d8a1c2f3b5d07                 a claim of etcdctl lock, jetcd's Lock, Go's Mutex
  *     a/b/read/1700000000000000000         a claim of RWMutex of contrib/recipes
- *     .dlockfs/held/a/b/<session>.<slot>   the marker of a claim; its text with "/data"
+ *     .dlockfs/held/a/b/<session>.<slot>   the marker of a claim; its text with "/data",
+ *                                          and its clock with "/clock"
  *     .dlockfs/sessions/<lease>            a session
  *     .dlockfs/settled                     the mark that the root is settled (epoch.c)
  *     .dlockfs/tokens                      what is added to revisions for tokens (tokens.c)
@@ -80,6 +81,9 @@ bool etcd_key_of_markers(struct etcd_key *ret, const char *root, const char *pat
 /* The key of the marker of a claim that has a slot. */
 bool etcd_key_of_marker(struct etcd_key *ret, const char *root, const char *path,
 			const struct claim_name *name);
+
+/* The key of a marker's clock (mark.c). */
+bool etcd_key_of_clock(struct etcd_key *ret, const struct etcd_key *marker);
 
 /* What the keys of the session's claims in that queue begin with, in that mode; and of their
  * markers. */

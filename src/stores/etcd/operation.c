@@ -116,6 +116,14 @@ static void on_answer(void *context, int status, const char *text, const void *b
 	etcd__txn_response__free_unpacked(answer, NULL);
 }
 
+/* Makes a request that is no transaction. Returns 0 or -ENOMEM. */
+static int ask(struct operation *operation)
+{
+	operation->sent_ms = clock_now_ms();
+	operation->call = operation->kind->ask(operation);
+	return operation->call != NULL ? 0 : -ENOMEM;
+}
+
 /* Sends it with a transaction of its own. Returns 0, or what else is the answer. */
 static int send_alone(struct operation *operation)
 {
@@ -159,7 +167,7 @@ void etcd_operation_send(struct operation *operation)
 		return;
 	}
 	if (may_send(operation))
-		error = send_alone(operation);
+		error = operation->asks ? ask(operation) : send_alone(operation);
 	if (error)
 		etcd_operation_fail(operation, error == -ENOMEM ? -ECONNRESET : error);
 	else

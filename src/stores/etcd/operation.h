@@ -53,11 +53,21 @@ struct operation_kind {
 	/* Delivers the event. The answer is there if error is 0. Frees the operation, or sends it
 	 * again. */
 	void (*conclude)(struct operation *operation, int error, const Etcd__TxnResponse *answer);
+	/* What is no transaction, while the operation `asks`. It takes the answer itself, and then
+	 * ends the operation or sends it again. NULL: there is nothing of that kind, or, as a
+	 * result, out of memory. */
+	struct grpc_call *(*ask)(struct operation *operation);
 	void (*finish)(struct operation *operation); /* frees what it has besides; or NULL */
 	enum operation_batch batch;
 	/* Asked from outside of the engine: when the session is over the operation goes on; an
 	 * alteration is answered then. */
 	bool is_outside;
+};
+
+/* A lease that goes with nothing, by which the servers tell how old a marker is (mark.c). */
+struct etcd_clock {
+	int64_t lease; /* 0: there is none */
+	int64_t ttl_s;
 };
 
 /* A claim that is to stand, with the keys that are said of it. */
@@ -78,6 +88,7 @@ struct operation {
 	int64_t began_us;
 	int failure;	   /* it is in operations.failed, to be answered that; 0: it is not */
 	bool alone;	   /* it is to have a transaction of its own */
+	bool asks;	   /* its next request is no transaction */
 	size_t step;	   /* its first one in the transaction */
 	char *path, *name; /* of the lock, and of the claim */
 	char *text;	   /* to be written */
@@ -88,6 +99,7 @@ struct operation {
 	uint32_t version;
 	bool list;		 /* place(): with the queue; list(): attend */
 	bool marked;		 /* withdraw(): with the marker */
+	struct etcd_clock clock; /* mark() and age() */
 	int64_t lease;		 /* write(): of the claim */
 	struct claim_name parts; /* place() */
 	void *attention;	 /* of place(); or NULL */

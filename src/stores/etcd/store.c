@@ -235,6 +235,7 @@ static const struct store_ops store_etcd_ops = {
 	.amend = etcd_amend,
 	.watch = etcd_watch,
 	.mark = etcd_mark,
+	.age = etcd_age,
 	.withdraw = etcd_withdraw,
 	.prove = etcd_prove,
 	.lease = store_etcd_lease,

@@ -25,10 +25,13 @@ void etcd_watch(struct store *base, void *tag, const char *path, const char *nam
 /* claim.c */
 void etcd_amend(struct store *base, void *tag, const char *path, const char *name, const char *text,
 		uint32_t version);
-void etcd_mark(struct store *base, void *tag, const char *path, const char *name, const char *text);
 void etcd_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);
 /* Sends an empty transaction to the quorum: its answer is a proof (lease.h). */
 void etcd_touch(struct store_etcd *store);
+
+void etcd_mark(struct store *base, void *tag, const char *path, const char *name, const char *text,
+	       int64_t age_ms);
+void etcd_age(struct store *base, void *tag, const char *path, const char *name); /* mark.c */
 
 /* look.c */
 int etcd_look(struct store *base, struct store_look *look, const char *path);

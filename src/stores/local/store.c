@@ -183,7 +183,7 @@ static void on_amend(struct store *base, void *tag, const char *path, const char
 }
 
 static void on_mark(struct store *base, void *tag, const char *path, const char *name,
-		    const char *text)
+		    const char *text, int64_t age_ms)
 {
 	struct local_store *store = local_store(base);
 	struct answer *answer = answer_create(store, ANSWER_MARKED, tag);

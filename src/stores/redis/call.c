@@ -73,9 +73,9 @@ void redis_call_watch(struct store *base, void *tag, const char *path, const cha
 }
 
 void redis_call_mark(struct store *base, void *tag, const char *path, const char *name,
-		     const char *text)
+		     const char *text, int64_t age_ms)
 {
-	home_of(base)->ops->mark(home_of(base), tag, path, name, text);
+	home_of(base)->ops->mark(home_of(base), tag, path, name, text, age_ms);
 }
 
 void redis_call_withdraw(struct store *base, const struct store_told *told, void *tag,

@@ -15,7 +15,7 @@ void redis_call_amend(struct store *base, void *tag, const char *path, const cha
 		      const char *text, uint32_t version);
 void redis_call_watch(struct store *base, void *tag, const char *path, const char *name);
 void redis_call_mark(struct store *base, void *tag, const char *path, const char *name,
-		     const char *text);
+		     const char *text, int64_t age_ms);
 void redis_call_withdraw(struct store *base, const struct store_told *told, void *tag,
 			 const char *path, const char *name, int64_t order, bool marker);
 

@@ -52,7 +52,7 @@ static void conclude_mark(struct operation *operation)
 }
 
 void zookeeper_mark(struct store *base, void *tag, const char *path, const char *name,
-		    const char *text)
+		    const char *text, int64_t age_ms)
 {
 	struct operation *operation = operation_create((struct store_zookeeper *)base, STORE_MARK,
 						       tag, conclude_mark, path, name);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the ZooKeeper store, for its own files: store.c (the table and amend()),
- * connection.c (what is told of the session), place.c, delete.c, list.c, watch.c, mark.c, prove.c,
- * look.c and files.c (the others), idle.c and space.c (what nobody asks for), root.c (the znode
- * above all) with tokens.c, seek.c (links), queue.c (what a list shows), and operation.c, multi.c
- * and error.c (what they share). Below them is session/, which has the client library's handles.
+ * connection.c (what is told of the session), place.c, delete.c, list.c, watch.c, mark.c, age.c,
+ * prove.c, look.c and files.c (the others), idle.c and space.c (what nobody asks for), root.c (the
+ * znode above all) with tokens.c, seek.c (links), queue.c (what a list shows), and operation.c,
+ * multi.c and error.c (what they share). Below them is session/, which has the client library's
+ * handles.
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
@@ -109,7 +110,7 @@ struct operation {
 	/* place(), withdraw() and remove(), of a claim that has a companion; or NULL */
 	struct pair *pair;
 
-	/* mark(), and withdraw() of a claim that has a marker: its znode; or NULL */
+	/* mark(), age(), and withdraw() of a claim that has a marker: its znode; or NULL */
 	char *marker;
 	int marker_code; /* withdraw() */
 
@@ -521,7 +522,8 @@ void zookeeper_watch_forget(struct store_zookeeper *store);
 
 /* mark() of the table. */
 void zookeeper_mark(struct store *base, void *tag, const char *path, const char *name,
-		    const char *text);
+		    const char *text, int64_t age_ms);
+void zookeeper_age(struct store *base, void *tag, const char *path, const char *name);
 
 /* delete.c: withdraw() and remove() of the table. */
 void zookeeper_delete_own(struct store *base, const struct store_told *told, void *tag,

@@ -451,6 +451,7 @@ static const struct store_ops store_zookeeper_ops = {
 	.amend = store_zookeeper_amend,
 	.watch = zookeeper_watch,
 	.mark = zookeeper_mark,
+	.age = zookeeper_age,
 	.withdraw = zookeeper_delete_own,
 	.prove = zookeeper_prove,
 	.touch = zookeeper_touch,

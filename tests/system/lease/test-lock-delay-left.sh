@@ -60,7 +60,7 @@ expect_equal "until when, nobody knows" "" "$(of_lost B shown delay_until)$(of_l
 grep -qx 'lock=shown claims=0 holders=0 lost=1' "$dir/B/.dlockfs/queues"
 expect_status 1 "$dlockctl" --mount "$dir/B" wait -w 0 shown
 expect_status 1 "$dlockctl" --mount "$dir/B" break --yes shown 2>"$dir/err"
-grep -q 'has lost it, nobody holds it; lock_delay ends by itself$' "$dir/err" || fail "$(<"$dir/err")"
+grep -q 'has lost it, nobody holds it; its delay ends by itself$' "$dir/err" || fail "$(<"$dir/err")"
 begin=$(lease now)
 today=$(date +%s)
 start rival flock "$dir/B/shown" sh -c 'echo held; exec sleep infinity'

@@ -103,6 +103,27 @@ static void test_kept(void **state)
 	(void)state;
 }
 
+static void test_resting(void **state)
+{
+	struct queues queues =
+		parse("lock=a claims=2 holders=0 resting=1\n"
+		      "position=1 state=resting mode=exclusive host=web1 delay_until=12 "
+		      "client=dlockfs claim=_c_1\n"
+		      "position=2 state=waiting mode=exclusive\n");
+	const struct queue *queue = &queues.list[0];
+	assert_int_equal(queues.bad_lines, 0);
+	assert_int_equal(queue->holders, 0);
+	assert_int_equal(queue->resting, 1);
+	assert_int_equal(queue->waiters, 1);
+	assert_true(queue->claims[0].resting);
+	assert_false(claim_waits(&queue->claims[0]));
+	assert_true(claim_waits(&queue->claims[1]));
+	assert_int_equal(queue->claims[0].delay_until, 12);
+	assert_ptr_equal(queue_holder(queue), &queue->claims[0]);
+	queues_finish(&queues);
+	(void)state;
+}
+
 static void test_lost(void **state)
 {
 	struct queues queues =
@@ -328,11 +349,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),	  cmocka_unit_test(test_kept),
-		cmocka_unit_test(test_lost),	  cmocka_unit_test(test_odd),
-		cmocka_unit_test(test_values),	  cmocka_unit_test(test_zeros),
-		cmocka_unit_test(test_long),	  cmocka_unit_test(test_mutations),
-		cmocka_unit_test(test_printable), cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_age),
+		cmocka_unit_test(test_resting),	  cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_odd),	  cmocka_unit_test(test_values),
+		cmocka_unit_test(test_zeros),	  cmocka_unit_test(test_long),
+		cmocka_unit_test(test_mutations), cmocka_unit_test(test_printable),
+		cmocka_unit_test(test_cut),	  cmocka_unit_test(test_age),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -443,7 +443,7 @@ static void test_no_delay_here(void **state)
 	file_take(&other, &world->two);
 	file_close(&other);
 	settle(world);
-	pass(world, CONFIG_LOCK_DELAY_MAX_MS - 1);
+	pass(world, CONFIG_MIN_HOLD_MAX_MS - 1);
 	assert_int_equal(queue_length(world, "a"), 1);
 	pass(world, 1);
 	assert_int_equal(queue_length(world, "a"), 0);

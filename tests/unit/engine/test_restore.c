@@ -232,6 +232,48 @@ static void test_ended_unasked(void **state)
 	file_close(&holder);
 }
 
+/* The time for which a lock may be held goes on, and that for which it rests. */
+static void test_terms_go_on(void **state)
+{
+	enum { HALF_MS = 700 };
+	struct world *world = *state;
+	struct file file, rival;
+	char *text;
+
+	world->policy.max_hold_ms = 2 * HALF_MS;
+	file_take(&file, &world->one);
+	pass(world, HALF_MS);
+	text = kill_daemon(&file);
+	restore(&file, "a", text);
+	pass(world, HALF_MS - 1);
+	assert_holds(&file);
+	pass(world, 1);
+	assert_int_equal(file.lost, 1);
+	file_close(&file);
+	settle(world);
+
+	world->policy.max_hold_ms = 0;
+	world->policy.min_hold_ms = 2 * HALF_MS;
+	file_take(&file, &world->one);
+	text = kill_daemon(&file);
+	restore(&file, "a", text);
+	settle(world);
+	assert_holds(&file);
+	file_unlock(&file);
+	pass(world, HALF_MS);
+	text = kill_daemon(&file);
+	restore(&file, "a", text);
+	file_open_and_lock(&rival, &world->two, EX);
+	pass(world, HALF_MS - 1);
+	assert_waits(&rival);
+	pass(world, 1);
+	assert_holds(&rival);
+	file_close(&file);
+	file_close(&rival);
+	pass(world, 2 * HALF_MS);
+	assert_int_equal(queue_length(world, "a"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +282,7 @@ int main(void)
 		TEST(says_waits_until_it_was_taken_back),
 		TEST(held_back),
 		TEST(not_held_back),
+		TEST(terms_go_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -981,7 +981,7 @@ static void lose(struct fixture *f, const char *path)
 	const char *text = "format=1\nhost=gone\npid=9\nuid=7\ncommand=x\nkind=flock\nwaits=3\n";
 	host->ops->place(host, NULL, path, &name, text, false, NULL);
 	host->ops->dispatch(host);
-	host->ops->mark(host, NULL, path, f->last_name, text);
+	host->ops->mark(host, NULL, path, f->last_name, text, 0);
 	host->ops->dispatch(host);
 	host->ops->close(host, nobody_is_told());
 }

@@ -98,7 +98,7 @@ static void test_held_back(void **state)
 	list(a, &all, "held", true);
 	assert_int_equal(all.count, 0);
 	assert_int_equal(backend->count("first"), 1); /* no data of it */
-	a->store->ops->mark(a->store, &marked, "first", first.name, "");
+	a->store->ops->mark(a->store, &marked, "first", first.name, "", 0);
 	WAIT_FOR(marked.times);
 	assert_int_equal(marked.error, 0);
 	assert_int_equal(a->changes[STORE_LOST], 0);

@@ -156,6 +156,12 @@ static void on_proved(void *context, void *tag, int error, const char *missing, 
 	call->stamp = stamp;
 }
 
+static void on_aged(void *context, void *tag, int error, int64_t age_ms)
+{
+	note(context, tag, error, NULL, 0);
+	((struct call *)tag)->stamp = age_ms;
+}
+
 static void on_touched(void *context)
 {
 	struct host *host = context;
@@ -182,6 +188,7 @@ static const struct store_events events = {
 	.on_watched = on_answered,
 	.on_amended = on_answered,
 	.on_marked = on_answered,
+	.on_aged = on_aged,
 	.on_withdrawn = on_answered,
 	.on_proved = on_proved,
 	.on_touched = on_touched,

@@ -9,7 +9,7 @@ static int mark(struct host *host, const char *path, const struct call *placed)
 {
 	struct call call = {0};
 
-	host->store->ops->mark(host->store, &call, path, placed->name, "host=test\n");
+	host->store->ops->mark(host->store, &call, path, placed->name, "host=test\n", 0);
 	WAIT_FOR(call.times);
 	return call.error;
 }
@@ -104,6 +104,46 @@ static void test_between(void **state)
 	assert_int_equal(withdraw_marked(b, "between", &lost), 0);
 }
 
+/* How old the marker is; or the error. */
+static int64_t age(struct host *host, const char *path, const struct call *placed)
+{
+	struct call call = {0};
+
+	host->store->ops->age(host->store, &call, path, placed->name);
+	WAIT_FOR(call.times);
+	return call.error != 0 ? call.error : call.stamp;
+}
+
+/* Another host learns how old a marker is, by the clock of the service: never more than it is, and
+ * less by no more than the seconds in which etcd counts. So it does when the time that was asked
+ * for is over. */
+static void test_age(void **state)
+{
+	enum { LONGEST_MS = 3000, ROUNDED_MS = 1100, CLOCKS_DIFFER_MS = 100 };
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call claim, marked = {0};
+	int64_t begin_ms = now_ms(), sent_ms, told_ms;
+
+	place(a, &claim, "age", 1);
+	a->store->ops->mark(a->store, &marked, "age", claim.name, "host=test\n", LONGEST_MS);
+	WAIT_FOR(marked.times);
+	assert_int_equal(marked.error, 0);
+	int64_t marked_ms = now_ms();
+	do {
+		sent_ms = now_ms();
+		told_ms = age(b, "age", &claim);
+		assert_in_range(told_ms, 0, now_ms() - begin_ms + CLOCKS_DIFFER_MS);
+		if (sent_ms - marked_ms <= LONGEST_MS)
+			assert_true(told_ms >= sent_ms - marked_ms - ROUNDED_MS);
+		run_for(200);
+	} while (told_ms < LONGEST_MS);
+	backend->remove("age", claim.name);
+	assert_true(age(b, "age", &claim) >= LONGEST_MS);
+	assert_int_equal(withdraw_marked(b, "age", &claim), 0);
+	assert_int_equal(age(b, "age", &claim), -ENOENT);
+	assert_int_equal(backend->count("age"), 0);
+}
+
 /* A lock of such a name is no marker. */
 static void test_lock_name(void **state)
 {
@@ -127,6 +167,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(test_orphan, close_hosts),
 		cmocka_unit_test_teardown(test_session, close_hosts),
 		cmocka_unit_test_teardown(test_between, close_hosts),
+		cmocka_unit_test_teardown(test_age, close_hosts),
 		cmocka_unit_test_teardown(test_lock_name, close_hosts),
 	};
 

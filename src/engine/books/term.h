@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * min_hold: from a grant of flock or open on, nobody on any host is granted the lock for that time,
+ * however the hold ends.
+ *
+ *   mark ── grant ── release ···· least time over: withdraw with the marker ── next grant
+ *                    held │ rests
+ *
+ *   mark ── grant ── session over: the claim goes, the marker stays
+ *   other hosts      list shows the orphan ── age ···· withdraw ── next grant
+ *
+ * A claim that is released before its least time is over *rests*: it stays HELD, by nobody, and
+ * whoever comes waits for it, other clients too. Its host counts the time by its own clock, from
+ * the grant.
+ *
+ * If the host or its session goes before, the claim goes with it, and the marker, which was written
+ * right before the grant, is an orphan (delay.h). Other hosts let it stay for the rest of the time.
+ * They count from when they saw it, or where the store can tell how old the marker is, by that
+ * (stores/store.h: age()). A marker that was written before the connection was lost may be much
+ * older than the grant would be: the claim queues again then.
+ *
+ * Such claims are not handed on. Record locks have no least time.
+ *
+ * max_hold: who holds a lock for that time, from the grant on, has lost it, as if somebody had
+ * taken its claim away (steer.h). The session goes on, with whatever else is held. The claim leaves
+ * as one that was broken does; if that is before its least time is over, it rests.
+ */
+#ifndef DLOCKFS_ENGINE_BOOKS_TERM_H
+#define DLOCKFS_ENGINE_BOOKS_TERM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lock;
+
+/* Of a claim that is HELD. */
+struct term {
+	int64_t least_ms; /* it does not leave before, if it is released; 0: it may at any time */
+	bool rests;	  /* it was */
+};
+
+/* That of a claim of the lock that is held from now on; `record`: of record locks. */
+struct term term_begin(const struct lock *lock, bool record);
+
+#endif

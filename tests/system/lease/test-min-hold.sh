@@ -1,0 +1,168 @@
+#!/bin/bash
+# With min_hold nobody on any host gets a lock before its time is over, counted from the grant: whether its holder has released it, was
+# killed, or its host has died or is cut off, while it held or after. It rests meanwhile, as all hosts show. A host that looks only after
+# the time does not wait any more. So on ZooKeeper, on etcd, and on one host alone, whose daemon may be killed.
+# shellcheck source=../../functions.sh
+. "$(dirname "$0")/../../functions.sh"
+# shellcheck source=../../lib/lease.sh
+. "$tests/lib/lease.sh"
+# shellcheck source=../../lib/kept.sh
+. "$tests/lib/kept.sh"
+
+rest=8 # seconds
+rounded=1500 # milliseconds: etcd counts whole seconds
+printf '[locks]\nmin_hold = %ds\ntry_limit = 1m\n' "$rest" >"$dir/dlockfs.ini"
+
+declare -A since # by lock: when the lock was not granted yet
+
+begin() { # LOCK
+    since[$1]=$(lease now)
+}
+
+over() { # LOCK: its time is, by any count
+    [ "$(lease now)" -gt $((since[$1] + rest * 1000 + rounded)) ]
+}
+
+# kept_out HOST LOCK: a call that does not wait is refused, unless the time is over.
+kept_out() {
+    local got
+    got=$(flock -n "$dir/$1/$2" "$python" "$tests/lib/lease.py" now) || return 0
+    rested "$2" "$got"
+}
+
+rested() { # LOCK MILLISECONDS: it was granted then
+    local waited=$(($2 - since[$1]))
+    echo "$1: $waited ms from grant to grant"
+    [ "$waited" -ge $((rest * 1000)) ] || violation "$1 was granted after $waited ms"
+}
+
+rests() { # HOST LOCK
+    grep -q '^position=1 state=resting .* delay_until=' "$dir/$1/.dlockfs/locks/$2"
+}
+
+no_claims() { # HOST LOCK: its holder's session is over
+    grep -q '^lock=.* claims=0 ' "$dir/$1/.dlockfs/locks/$2"
+}
+
+await() { # HOST LOCK: a call that waits for it
+    keep "waiter-$2" "$dir/$1/$2" flock
+}
+
+awaited() { # LOCK
+    wait_until "$deadline" granted "waiter-$1"
+    rested "$1" "$(time_of "waiter-$1" granted)"
+    release "waiter-$1"
+}
+
+quick() { # HOST LOCK: a job that is over at once
+    begin "$2"
+    flock -n "$dir/$1/$2" true || fail "the lock $2 is not free"
+}
+
+hosts() {
+    local host
+    for host in A B C; do
+        start_dlockfs "$host" --session-timeout 4s --config "$dir/dlockfs.ini"
+    done
+    start_proxy "link-D"
+    store=$(proxied link-D) start_dlockfs D --session-timeout 4s --config "$dir/dlockfs.ini"
+}
+
+on_several_hosts() {
+    hosts
+    quick A released
+    wait_until "$deadline" rests A released
+    wait_until "$deadline" rests B released
+    "$dlockctl" --mount "$dir/B" show released | finds -E '^  1  resting .* flock .*[0-9]s '
+    expect_status 1 "$dlockctl" --mount "$dir/B" wait -w 0 released
+    expect_status 66 "$dlockctl" --mount "$dir/A" revoke released 2>"$dir/err"
+    kept_out A released
+    kept_out B released
+    await B released
+
+    begin killed
+    keep holder "$dir/A/killed" excl
+    wait_until "$deadline" granted holder
+    send_signal holder KILL
+    kept_out A killed
+    kept_out B killed
+    await B killed
+
+    quick D cut
+    begin cut-held
+    keep held "$dir/D/cut-held" flock
+    wait_until "$deadline" granted held
+    cut_link link-D
+    await B cut
+    await B cut-held
+
+    begin dead
+    keep dead "$dir/A/dead" flock
+    wait_until "$deadline" granted dead
+    kill_dlockfs A
+    await B dead
+    kept_out C dead
+
+    awaited released
+    awaited killed
+    awaited cut
+    awaited cut-held
+    awaited dead
+    release held dead
+    # Nobody asks for it before the time is over, so nobody counts: the searches of the daemons for such locks are over, too.
+    start_dlockfs E --session-timeout 4s --config "$dir/dlockfs.ini"
+    quick E unseen
+    kill_dlockfs E
+    wait_until "$deadline" no_claims C unseen
+    wait_until "$deadline" over unseen
+    flock -n "$dir/C/unseen" true || fail "who comes after the time waits for it, too"
+    # Whoever breaks it gets it at once.
+    wait_until "$deadline" rests C unseen
+    "$dlockctl" --mount "$dir/C" break --yes unseen
+    wait_until "$deadline" flock -n "$dir/B/unseen" true
+    stop_dlockfs B
+    stop_dlockfs C
+    join_link link-D
+    stop_dlockfs D
+    release link-D
+}
+
+# A clean stop ends nothing on other hosts.
+on_stop() {
+    start_dlockfs A --session-timeout 4s --config "$dir/dlockfs.ini"
+    start_dlockfs B --session-timeout 4s --config "$dir/dlockfs.ini"
+    quick A stopped
+    stop_dlockfs A
+    kept_out B stopped
+    await B stopped
+    awaited stopped
+    stop_dlockfs B
+}
+
+on_a_restart() { # LOCK
+    start_kept A --session-timeout 1m --config "$dir/dlockfs.ini"
+    quick A "$1-rests"
+    begin "$1-held"
+    keep holder "$dir/A/$1-held" flock
+    wait_until "$deadline" granted holder
+    crash A
+    release holder
+    kept_out A "$1-rests"
+    kept_out A "$1-held"
+    await A "$1-rests"
+    await A "$1-held"
+    restart_kept A
+    awaited "$1-rests"
+    awaited "$1-held"
+    stop_kept A
+}
+
+start_zookeeper
+on_several_hosts
+on_stop
+on_a_restart zookeeper
+stop_zookeeper
+store=local: on_a_restart local
+start_etcd
+on_several_hosts
+on_stop
