@@ -34,7 +34,7 @@ sanitize=
 heavy=
 other_libraries=(store-tls)   # only by name: what Debian's libraries cannot do
 one_of_two=(package-bookworm) # only by name and with --heavy: what the other release tells as well
-heavy_tests=(package-bookworm package-trixie package-files etcd-newer requirements valgrind clang threads shellcheck fuzz static-checks)
+heavy_tests=(package-bookworm package-trixie package-files jobs-systemd etcd-newer requirements valgrind clang threads shellcheck fuzz static-checks)
 
 # shellcheck source=processes.sh
 . "$tests/processes.sh"

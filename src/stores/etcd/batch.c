@@ -7,7 +7,7 @@
  *
  * A transaction is carried out as a whole or not at all. So when one operation was in the way of
  * the others, which is rare, each is sent again with a transaction of its own. Withdrawals do not
- * compare the session's epoch, places do: these two do not mix.
+ * compare the session's epoch, places do, and what only reads is not agreed on: these do not mix.
  *
  * Loop thread only.
  */
@@ -51,7 +51,7 @@ void etcd_batches_drop(struct store_etcd *store)
 		grpc_cancel(batch->call);
 		free(batch);
 	}
-	store->operations.ready[BATCH_WITHDRAWALS] = store->operations.ready[BATCH_PLACES] = NULL;
+	memset(store->operations.ready, 0, sizeof(store->operations.ready));
 }
 
 /* Each by itself. */
@@ -69,7 +69,7 @@ static bool is_refused(enum etcd_meaning meaning)
 	return meaning == ETCD_DENIED || meaning == ETCD_WRONG || meaning == ETCD_TOO_LARGE;
 }
 
-/* Of withdrawals none is. */
+/* Only a place is. */
 static bool was_late(const struct batch *batch, const Etcd__TxnResponse *answer)
 {
 	return batch->kind == BATCH_PLACES && etcd_transaction_was_late(batch->store, answer);
@@ -192,4 +192,5 @@ void etcd_batches_send(struct store_etcd *store)
 {
 	send_all(store, BATCH_WITHDRAWALS);
 	send_all(store, BATCH_PLACES);
+	send_all(store, BATCH_READS);
 }

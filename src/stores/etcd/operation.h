@@ -40,7 +40,7 @@ struct transaction; /* transaction.h */
 enum { OPERATION_KEYS = 8 };
 
 /* Which of them share a transaction (batch.c). */
-enum operation_batch { BATCH_NONE, BATCH_WITHDRAWALS, BATCH_PLACES, BATCHES };
+enum operation_batch { BATCH_NONE, BATCH_WITHDRAWALS, BATCH_PLACES, BATCH_READS, BATCHES };
 
 /* What is asked, one constant for each call. */
 struct operation_kind {
@@ -91,6 +91,7 @@ struct operation {
 	int64_t lease;		 /* write(): of the claim */
 	struct claim_name parts; /* place() */
 	void *attention;	 /* of place(); or NULL */
+	int64_t attention_id;	 /* of list(); 0: none */
 	unsigned retries;
 	/* look() */
 	struct etcd_key next_page;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stores/etcd/attention.h"
 #include "stores/etcd/keys.h"
 #include "stores/etcd/lane.h"
 #include "stores/etcd/state.h"
@@ -182,6 +183,8 @@ static int say_list(struct operation *operation, struct transaction *transaction
 {
 	if (!etcd_queue_keys(operation, operation->said))
 		return -ENOMEM;
+	if (operation->list)
+		operation->attention_id = etcd_attention_begin(operation->store, operation->path);
 	etcd_queue_range(&transaction->then, operation, operation->said);
 	return 0;
 }
@@ -202,9 +205,11 @@ static void conclude_list(struct operation *operation, int error, const Etcd__Tx
 		etcd_watches_note_listed(store, operation->path, claims, &operation->queue);
 	store->events->on_listed(store->context, operation->tag, error, queue.entries, queue.count);
 	etcd_queue_free(&queue);
-	if (!error && operation->list)
-		etcd_watches_attend(store, operation->tag, operation->path,
-				    answer->header->revision);
+	if (operation->list && !error)
+		etcd_attention_listed(store, operation->attention_id, operation->tag,
+				      answer->header->revision);
+	else
+		etcd_attention_cancel(store, operation->attention_id);
 	etcd_operation_end(operation, error);
 }
 

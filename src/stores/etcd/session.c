@@ -76,6 +76,7 @@ static void drop_session(struct store_etcd *store)
 	etcd_seek_end(store);
 	etcd_batches_drop(store);
 	etcd_operations_drop(store);
+	etcd_stream_drop(store);
 	etcd_watches_drop(store);
 	free(store->epoch.key.bytes);
 	store->epoch.key = (struct etcd_key){0};
@@ -231,7 +232,7 @@ static void finish(struct store_etcd *store)
 	store->session.resumed = true;
 	tell(store, STORE_CONNECTED);
 	if (store->session.step == SESSION_CONNECTED)
-		etcd_watches_read_lost(store);
+		etcd_watches_begin_lost(store);
 }
 
 static void on_epoch(struct store_etcd *store, int status, const char *text)
@@ -506,7 +507,8 @@ int64_t etcd_session_next_ms(const struct store_etcd *store)
 {
 	const int64_t times_ms[] = {
 		next_keep_ms(store),
-		etcd_watches_next_ms(store),
+		etcd_stream_next_ms(store),
+		etcd_watches_are_due(store) ? INT64_MIN : INT64_MAX,
 		etcd_leader_next_ms(&store->leader, grpc_waits_since_ms(store->grpc)),
 		etcd_space_next_ms(store),
 		store->seek.due_ms,
@@ -537,7 +539,8 @@ void etcd_session_on_time(struct store_etcd *store)
 			keep_alive(store);
 	}
 	look_for_leader(store, now_ms);
-	etcd_watches_on_time(store, now_ms);
+	etcd_stream_on_time(store, now_ms);
+	etcd_watches_begin_lost(store);
 	etcd_space_on_time(store, now_ms);
 }
 
@@ -564,7 +567,7 @@ void etcd_session_disconnected(struct store_etcd *store)
 	store->session.step = SESSION_WANTED;
 	if (step != SESSION_CONNECTED)
 		return;
-	etcd_watches_disconnected(store);
+	etcd_stream_disconnected(store);
 	tell(store, STORE_SUSPENDED);
 }
 

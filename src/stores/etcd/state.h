@@ -22,6 +22,7 @@
 #include "stores/etcd/seek.h"
 #include "stores/etcd/session.h"
 #include "stores/etcd/space.h"
+#include "stores/etcd/stream.h"
 #include "stores/etcd/tokens.h"
 #include "stores/etcd/watch.h"
 #include "stores/statistics.h"
@@ -62,6 +63,7 @@ struct store_etcd {
 	struct etcd_operations operations;
 	struct batch *batches;	 /* which are under way */
 	struct file_turn *turns; /* by path */
+	struct etcd_stream stream;
 	struct etcd_watches watches;
 };
 

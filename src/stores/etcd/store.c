@@ -321,7 +321,7 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 	store->statistics = options->statistics;
 	store->loop.poll = store->loop.wake = -1;
 	store->loop.alarm = ALARM_NONE;
-	store->watches.asked_ms = INT64_MAX;
+	etcd_stream_init(&store->stream);
 	store->ttl_s = (options->session_timeout_ms + 999) / 1000;
 	if (store->ttl_s > ETCD_TTL_MAX_S)
 		store->ttl_s = ETCD_TTL_MAX_S;
@@ -372,7 +372,7 @@ fail:
 const struct store_kind store_etcd_kind = {
 	.scheme = STORE_SCHEME_ETCD,
 	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
-		     STORE_HAS_CLIENTS | STORE_HAS_FILES,
+		     STORE_HAS_CLIENTS | STORE_HAS_FILES | STORE_HAS_KEPT,
 	.is_remote = true,
 	.open = store_etcd_open,
 	.restore_session = restore_session,
