@@ -452,6 +452,13 @@ static void test_greeting(void **state)
 	assert_non_null(strstr(redis_trouble(service), "redis_password_file"));
 	redis_double_rule(&servers[0], "AUTH", "-ERR two\nlines\t\r\n");
 	HURRY_UNTIL(strstr(why, "ERR two lines ") != NULL);
+	/* Who may not run scripts could give nothing back. */
+	redis_double_rule(&servers[0], "AUTH", "+OK\r\n");
+	servers[0].info = "redis_version:7.0.15\r\n";
+	redis_double_rule(&servers[0], "EVAL return", "-NOPERM no\r\n");
+	HURRY_UNTIL(strstr(why, "does not allow its user") != NULL);
+	assert_int_equal(connected, 1);
+	redis_double_no_rule(&servers[0], "EVAL return");
 	/* Whoever may not ask for INFO can lock. */
 	redis_double_rule(&servers[0], "AUTH", "+OK\r\n");
 	redis_double_rule(&servers[0], "INFO", "-NOPERM no\r\n");
