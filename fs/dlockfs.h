@@ -46,6 +46,14 @@
  * The answer comes from the daemon's memory. Fails as DLOCKFS_IOC_TOKEN, but for EACCES. */
 #define DLOCKFS_IOC_LEASE _IOR(0xDF, 4, int64_t)
 
+/* The number of the slot by which the lock is held that was taken through this open file, where the
+ * configuration lets several hold it (`slots` of dlockfs.ini(5)): from 0 on, below `slots`, and of
+ * no other holder on any host while the lock is held.
+ *
+ * The answer comes from the daemon's memory. Fails as DLOCKFS_IOC_LEASE; ENODATA also where only
+ * one may hold the lock, and if that was so when it was asked for. */
+#define DLOCKFS_IOC_SLOT _IOR(0xDF, 5, uint64_t)
+
 /* Steering from outside: for descriptors of MOUNT/.dlockfs/locks/NAME, open for reading; the caller
  * need not hold anything. `claim` is the value of "claim=" on a line of that file, with its %XX
  * decoded, and a zero behind it.

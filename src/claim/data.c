@@ -18,6 +18,8 @@
 #define HOLDS_KEY   "holds="
 #define WAITS_KEY   "waits="
 #define KEEP_LINE   "keep=yes\n"
+#define SLOTS_KEY   "slots="
+#define SLOT_KEY    "slot="
 #define TRIP_KEY    "trip="
 #define REQUEUE_KEY "requeue="
 #define UID_KEY	    "uid="
@@ -64,6 +66,10 @@ char *claim_data_format(const char *asker, const struct claim_data *data)
 		fprintf(stream, WAITS_KEY "%" PRId64 "\n", claim_name_number(data->waits_for));
 	if (data->keeps)
 		fputs(KEEP_LINE, stream);
+	if (data->slots > 0)
+		fprintf(stream, SLOTS_KEY "%u\n", data->slots);
+	if (data->slots > 0 && data->slot >= 0)
+		fprintf(stream, SLOT_KEY "%d\n", data->slot);
 	if (data->trip_ms > 0)
 		fprintf(stream, TRIP_KEY "%" PRId64 "\n", data->trip_ms);
 
@@ -144,14 +150,30 @@ static bool read_order(const char *value, int64_t *ret)
 	return true;
 }
 
-/* Reads how long a trip takes. */
-static void read_trip(const char *value, int64_t *ret)
+static bool begins_with(const char *line, const char *key)
 {
-	int64_t trip_ms;
+	return strncmp(line, key, strlen(key)) == 0;
+}
 
-	if (read_number(&value, &trip_ms) && *value == '\n' && trip_ms >= 0 &&
-	    trip_ms <= CLAIM_DATA_TRIP_MAX_MS)
-		*ret = trip_ms;
+/* Reads a number that is within the limits, else leaves *ret as it is. */
+static void read_within(const char *value, int64_t least, int64_t most, int64_t *ret)
+{
+	int64_t number;
+
+	if (read_number(&value, &number) && *value == '\n' && number >= least && number <= most)
+		*ret = number;
+}
+
+static void read_slots(const char *line, struct claim_data *data)
+{
+	int64_t slots = data->slots, slot = data->slot;
+
+	if (begins_with(line, SLOTS_KEY))
+		read_within(line + strlen(SLOTS_KEY), 2, CLAIM_DATA_SLOTS_MAX, &slots);
+	else if (begins_with(line, SLOT_KEY))
+		read_within(line + strlen(SLOT_KEY), 0, CLAIM_DATA_SLOTS_MAX - 1, &slot);
+	data->slots = (uint32_t)slots;
+	data->slot = (int)slot;
 }
 
 /* Reads a line with a set, if it makes sense. It replaces a set that was read before. */
@@ -168,11 +190,6 @@ static int read_set(const char *value, struct range_set *set, bool *has)
 	return 0;
 }
 
-static bool begins_with(const char *line, const char *key)
-{
-	return strncmp(line, key, strlen(key)) == 0;
-}
-
 /* Reads a line, which ends in a newline. A later one of the same key replaces an earlier one. */
 static int read_line(const char *line, struct claim_data *data)
 {
@@ -187,14 +204,15 @@ static int read_line(const char *line, struct claim_data *data)
 	if (begins_with(line, REQUEUE_KEY))
 		data->requeue |= read_order(line + strlen(REQUEUE_KEY), &order);
 	if (begins_with(line, TRIP_KEY))
-		read_trip(line + strlen(TRIP_KEY), &data->trip_ms);
+		read_within(line + strlen(TRIP_KEY), 0, CLAIM_DATA_TRIP_MAX_MS, &data->trip_ms);
+	read_slots(line, data);
 	data->keeps |= begins_with(line, KEEP_LINE);
 	return 0;
 }
 
 int claim_data_parse(const char *text, struct claim_data *ret)
 {
-	struct claim_data data = {0};
+	struct claim_data data = {.slot = -1};
 	int error = 0;
 
 	if (strncmp(text, FORMAT_LINE, strlen(FORMAT_LINE)) == 0) {

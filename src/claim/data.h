@@ -9,6 +9,8 @@
  *     holds=r0-9,w31-31
  *     waits=12
  *     keep=yes
+ *     slots=8
+ *     slot=3
  *     trip=20
  *     requeue=17
  *     revoke=root@web1
@@ -25,6 +27,11 @@
  *
  * `keep`: perhaps nobody uses the claim, and its host keeps it until another claim waits behind it
  * (engine/handoff.c). The lines about the caller are of one that has used it.
+ *
+ * `slots`: so many may hold the lock at once, by the configuration of the claim's host when the
+ * claim was placed; never changes. The claim takes a slot, and `slot` is its number, from 0 on: it
+ * is written with the grant, and never changes. Without the line `slots` it takes none
+ * (engine/books/slots.h).
  *
  * `trip`: how many milliseconds a write of the claim's host takes, in quiet, to the store and back.
  * The release of the claim may be on its way for so long (engine/books/grace.h). Without the line
@@ -55,6 +62,9 @@
  * that ZooKeeper takes (jute.maxbuffer): the server answers more by closing the connection. */
 #define CLAIM_DATA_BYTES_MAX (768 * 1024)
 
+/* The most slots that a lock has. */
+#define CLAIM_DATA_SLOTS_MAX 4096
+
 /* The longest trip that is believed. */
 #define CLAIM_DATA_TRIP_MAX_MS 1000
 
@@ -67,6 +77,8 @@ struct claim_data {
 	int64_t waits_for; /* an order */
 	bool keeps;
 	int64_t trip_ms; /* 0: not known */
+	uint32_t slots;	 /* 0: it takes none */
+	int slot;	 /* -1: it has none yet */
 	bool requeue;
 	bool valid; /* parsed: of this format; else it says nothing */
 };

@@ -35,13 +35,15 @@
  * In the line of a claim:
  *
  *   state        follows from the queue: a claim waits if an earlier one of another owner
- *                conflicts with it, or if its data says so. It may be a moment old. kept: nobody
- *                uses the claim. lost: the claim has gone, and its holder had not released it;
- *                where lock_delay is set, it blocks others for that time (engine/books/delay.h)
+ *                conflicts with it, or if its data says so; with slots, until it has one. It may be
+ * a moment old. kept: nobody uses the claim. lost: the claim has gone, and its holder had not
+ * released it; where lock_delay is set, it blocks others for that time (engine/books/delay.h)
  *   maybe_kept   yes: this claim of another host may be kept unused
  *   maybe_former yes: this claim may pass from one caller of its host to the next: its data is of
  *                a caller that has used it, and may not use it any more
  *   mode         exclusive or shared; the stronger one, of record locks in both modes
+ *   slots        so many may hold the lock at once, as the claim's host is configured
+ *   slot         the claim's number among them, from 0 on, since it is held
  *   kind         open, flock or record; of a lock file: file, directory or
  *                symlink
  *   target       of a symlink: what it refers to

@@ -809,6 +809,7 @@ void world_init(struct world *world, uint64_t seed, const struct faulty_rules *r
 		by_revisions(world);
 	world_draw_restarts(world);
 	world_draw_ends(world);
+	world_draw_room(world);
 	world_draw_files(world);
 	view_init(world);
 	if (store_local_open(world->service, &foreign_events, world, &world->foreign) < 0)

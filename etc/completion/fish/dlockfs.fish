@@ -8,7 +8,7 @@ function __dlockfs_words
         case --config
             __fish_complete_path $word
         case --store
-            printf '%s\n' local: zookeeper:// etcd://
+            printf '%s\n' local: zookeeper:// etcd:// redis:// rediss://
         case -o
             set -l list (string match -r '^.*,' -- $word)
             dlockfs --help 2>/dev/null | awk -v "list=$list" '/^  [a-z_]+ =/ { key = $1; next }

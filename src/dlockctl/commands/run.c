@@ -229,6 +229,10 @@ static int lock_failed(const struct place *place, const struct run *run, int err
 		return fail(EX_OSERR,
 			    "%s: the store could not be reached in time; see: dlockctl doctor",
 			    place->name);
+	if (error == EINVAL && run->shared)
+		return fail(EX_DATAERR,
+			    "%s: with slots there are no shared locks; expected it without -s",
+			    place->name);
 	int status = status_of_errno(error);
 	return fail(status == EXIT_NO_MOUNT || status == EX_OSERR ? status : EX_DATAERR,
 		    "%s: cannot be locked: %s; see: dlockctl doctor", place->name, strerror(error));
@@ -253,17 +257,28 @@ static int take_lock(const struct place *place, const struct run *run, int fd,
 	return -1;
 }
 
+static void set_number(const char *variable, uint64_t number)
+{
+	char *digits = must_format("%" PRIu64, number);
+	if (setenv(variable, digits, 1) != 0)
+		must(NULL);
+	free(digits);
+}
+
 static int set_environment(const struct place *place, int fd)
 {
-	uint64_t token;
+	uint64_t token, slot;
 	int error = descriptor_token(fd, &token);
 	if (error != 0)
 		return descriptor_fail(place->name, error);
-	char *digits = must_format("%" PRIu64, token);
-	if (setenv("DLOCK_TOKEN", digits, 1) != 0 || setenv("DLOCK_NAME", place->name, 1) != 0)
+	set_number("DLOCK_TOKEN", token);
+	if (setenv("DLOCK_NAME", place->name, 1) != 0)
 		must(NULL);
-	free(digits);
-	return 0;
+	unsetenv("DLOCK_SLOT"); /* that of a lock around this one */
+	error = descriptor_slot(fd, &slot);
+	if (error == 0)
+		set_number("DLOCK_SLOT", slot);
+	return error == 0 || error == -ENODATA ? 0 : descriptor_fail(place->name, error);
 }
 
 static int run_locked(const struct place *place, const struct run *run, char **command)

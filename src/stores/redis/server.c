@@ -150,14 +150,30 @@ static void on_info(struct wire_command *command, const struct reply *reply)
 	struct server *server =
 		(struct server *)((char *)command - offsetof(struct server, asking));
 	const struct word *word = NULL;
-	struct debt *debt;
 
 	if (reply == NULL)
 		return;
 	info_read(&server->info, reply->value.kind == REPLY_STRING ? reply->value.text : "");
 	if (reply->value.kind == REPLY_ERROR)
 		word = word_find(reply->value.text);
-	server->trouble = word != NULL && word->ends ? word->trouble : refuse(&server->info);
+	server->refusal = word != NULL && word->ends ? word->trouble : refuse(&server->info);
+}
+
+/* A script is answered, behind INFO. */
+static void on_tried(struct wire_command *command, const struct reply *reply)
+{
+	struct server *server =
+		(struct server *)((char *)command - offsetof(struct server, trying));
+	const struct word *word = NULL;
+	struct debt *debt;
+
+	if (reply == NULL)
+		return;
+	if (reply->value.kind == REPLY_ERROR)
+		word = word_find(reply->value.text);
+	server->trouble = server->refusal != NULL ? server->refusal
+			  : word != NULL	  ? word->trouble
+						  : NULL;
 	if (server->trouble != NULL) {
 		wire_leave(server->wire, server->trouble);
 		return;
@@ -172,12 +188,14 @@ static void on_info(struct wire_command *command, const struct reply *reply)
 
 static void on_ready(void *context)
 {
-	static const char *const words[] = {"INFO"};
-	static const size_t bytes[] = {4};
+	static const char *const words[] = {"INFO"}, *const script[] = {"EVAL", "return 1", "0"};
+	static const size_t bytes[] = {4}, script_bytes[] = {4, 8, 1};
 	struct server *server = context;
 
 	server->asking.done = on_info;
-	if (wire_send(server->wire, &server->asking, 1, words, bytes) != 0)
+	server->trying.done = on_tried;
+	if (wire_send(server->wire, &server->asking, 1, words, bytes) != 0 ||
+	    wire_send(server->wire, &server->trying, 3, script, script_bytes) != 0)
 		wire_leave(server->wire, strerror(ENOMEM));
 }
 

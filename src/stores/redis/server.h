@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One Redis server: whether it takes requests, what is wrong with it, and what it owes to be told.
- * A server serves once it has said who it is (INFO), and is neither a replica nor loading nor one
- * of a cluster; until then its connection is left and made again.
+ * A server serves once it has said who it is (INFO), is neither a replica nor loading nor one of a
+ * cluster, and runs scripts for us, without which nothing could be given back; until then its
+ * connection is left and made again.
  *
  * A debt is a key that is to be given back, though that could not be asked, or was asked and not
  * answered. It is asked first on each new connection, until the key has ended by itself.
@@ -34,7 +35,8 @@ struct server {
 	struct wire *wire;
 	struct server_events events;
 	void *context;
-	struct wire_command asking; /* INFO */
+	struct wire_command asking, trying; /* INFO, and a script */
+	const char *refusal;		    /* what the answer to INFO is against; NULL: nothing */
 	struct info info;
 	bool serves;
 	const char *

@@ -82,6 +82,14 @@ static void turn(void)
 		turn();                                                                            \
 	}
 
+/* Turns until the condition holds, without pauses before attempts to connect. */
+#define HURRY_UNTIL(condition)                                                                     \
+	for (int64_t wait_end_ms = clock_now_ms() + LIMIT_MS; !(condition);) {                     \
+		assert_true(clock_now_ms() < wait_end_ms);                                         \
+		redis_nudge(service);                                                              \
+		turn();                                                                            \
+	}
+
 static bool was_sent(size_t i, const char *command)
 {
 	return strstr(servers[i].commands, command) != NULL;
@@ -253,7 +261,7 @@ static void test_errors(void **state)
 		assert_int_equal(redis_trouble(service) != NULL, cases[i].is_trouble);
 		if (cases[i].ends)
 			WAIT_UNTIL(lost > before);
-		WAIT_UNTIL(redis_is_connected(service));
+		HURRY_UNTIL(redis_is_connected(service));
 		redis_double_no_rule(&servers[0], "EVALSHA");
 		ask_and_wait(&one, REDIS_TAKE, "v");
 		assert_int_equal(one.error, 0);
@@ -282,7 +290,7 @@ static void test_take_is_lost(void **state)
 	redis_double_no_rule(&servers[0], "SET");
 	redis_double_no_rule(&servers[0], "GETRANGE");
 	servers[0].is_closed = false;
-	WAIT_UNTIL(connected == 2);
+	HURRY_UNTIL(connected == 2);
 	ask_and_wait(&one, REDIS_TAKE, "v2");
 	assert_int_equal(one.error, 0);
 	give = strstr(servers[0].commands, " 1 k v1 k//released\n");
@@ -309,18 +317,17 @@ static void test_give_is_owed(void **state)
 	forget_commands();
 	servers[0].is_closed = false;
 	redis_double_rule(&servers[0], "EVALSHA", ":1\r\n");
-	WAIT_UNTIL(connected == 2);
+	HURRY_UNTIL(connected == 2);
 	WAIT_UNTIL(was_sent(0, " 1 k v1 k//released\n") && was_sent(0, " 1 k v2 k//released\n"));
 	assert_false(was_sent(0, " 1 k v3 "));
 	/* Answered: not again. */
-	redis_finish(service, LIMIT_MS);
 	for (int i = 0; i < 5; i++)
 		turn();
 	forget_commands();
 	servers[0].is_closed = true;
 	WAIT_UNTIL(lost > 1 && !redis_is_connected(service));
 	servers[0].is_closed = false;
-	WAIT_UNTIL(connected == 3);
+	HURRY_UNTIL(connected == 3);
 	assert_false(was_sent(0, "k v1"));
 }
 
@@ -336,7 +343,9 @@ static void test_forgotten(void **state)
 	assert_int_equal(one.done, 0);
 	ask(&two, REDIS_RENEW, "v1");
 	redis_forget(&two.request);
-	redis_finish(service, LIMIT_MS);
+	WAIT_UNTIL(was_sent(0, " 1 k v1 9000\n"));
+	for (int i = 0; i < 5; i++)
+		turn();
 	assert_int_equal(two.done, 0);
 }
 
@@ -416,7 +425,7 @@ static void test_silence(void **state)
 	redis_double_rule(&servers[0], "PING", NULL);
 	WAIT_UNTIL(lost == 1);
 	assert_non_null(strstr(why, "nothing has come for "));
-	WAIT_UNTIL(connected == 2);
+	HURRY_UNTIL(connected == 2);
 	redis_double_rule(&servers[0], "SET", NULL);
 	redis_double_rule(&servers[0], "GETRANGE", NULL);
 	ask_and_wait(&one, REDIS_TAKE, "v");
@@ -433,18 +442,27 @@ static void test_greeting(void **state)
 	servers[0].is_closed = true;
 	WAIT_UNTIL(lost > 0);
 	servers[0].is_closed = false;
-	WAIT_UNTIL(strstr(why, "the server is a replica") != NULL);
+	HURRY_UNTIL(strstr(why, "the server is a replica") != NULL);
 	assert_non_null(strstr(redis_trouble(service), "replica"));
 	servers[0].info = "loading:1\r\n";
-	WAIT_UNTIL(strstr(why, "the server is loading its data") != NULL);
+	HURRY_UNTIL(strstr(why, "the server is loading its data") != NULL);
 	redis_double_rule(&servers[0], "AUTH", "-WRONGPASS invalid username-password pair\r\n");
-	WAIT_UNTIL(strstr(why, "WRONGPASS") != NULL);
+	HURRY_UNTIL(strstr(why, "WRONGPASS") != NULL);
 	assert_null(strstr(why, "pass word"));
 	assert_non_null(strstr(redis_trouble(service), "redis_password_file"));
+	redis_double_rule(&servers[0], "AUTH", "-ERR two\nlines\t\r\n");
+	HURRY_UNTIL(strstr(why, "ERR two lines ") != NULL);
+	/* Who may not run scripts could give nothing back. */
+	redis_double_rule(&servers[0], "AUTH", "+OK\r\n");
+	servers[0].info = "redis_version:7.0.15\r\n";
+	redis_double_rule(&servers[0], "EVAL return", "-NOPERM no\r\n");
+	HURRY_UNTIL(strstr(why, "does not allow its user") != NULL);
+	assert_int_equal(connected, 1);
+	redis_double_no_rule(&servers[0], "EVAL return");
 	/* Whoever may not ask for INFO can lock. */
 	redis_double_rule(&servers[0], "AUTH", "+OK\r\n");
 	redis_double_rule(&servers[0], "INFO", "-NOPERM no\r\n");
-	WAIT_UNTIL(connected == 2);
+	HURRY_UNTIL(connected == 2);
 	ask_and_wait(&one, REDIS_TAKE, "v");
 	assert_int_equal(one.error, 0);
 }
@@ -475,7 +493,7 @@ static void test_hostile(void **state)
 		WAIT_UNTIL(lost > before);
 		redis_double_no_rule(&servers[0], "SET");
 		redis_double_no_rule(&servers[0], "GETRANGE");
-		WAIT_UNTIL(redis_is_connected(service));
+		HURRY_UNTIL(redis_is_connected(service));
 		ask_and_wait(&one, REDIS_TAKE, "v");
 		assert_int_equal(one.error, 0);
 	}

@@ -19,6 +19,7 @@
  */
 #include "stores/redis/wire/wire.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,10 +142,16 @@ bool wire_is_busy(const struct wire *wire)
 	return wire->commands != NULL;
 }
 
+/* `why` may be the server's words: it becomes one line. */
 static void break_wire(struct wire *wire, const char *why)
 {
-	if (wire->broken[0] == '\0')
-		snprintf(wire->broken, sizeof(wire->broken), "%s", why);
+	if (wire->broken[0] != '\0')
+		return;
+	snprintf(wire->broken, sizeof(wire->broken), "%s", *why ? why : "no reason given");
+	for (char *at = wire->broken; *at != '\0'; at++) {
+		if (iscntrl((unsigned char)*at))
+			*at = ' ';
+	}
 }
 
 /* Has the socket watched for what is waited for. */

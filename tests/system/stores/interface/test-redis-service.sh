@@ -168,19 +168,20 @@ answered "1 the server refuses user and password: see redis_user and redis_passw
 echo secret >"$dir/password"
 ask_with known 5000 "" "$dir/password"
 connected
-redis ACL SETUSER locks on '>pass word' '~dlockfs/*' '+@all' '-@scripting' >/dev/null
+redis ACL SETUSER locks on '>pass word' '~dlockfs/*' '+@all' >/dev/null
+redis ACL SETUSER mute on '>pass word' '~*' '+@all' '-@scripting' >/dev/null
+store=${store/:\/\//://mute:pass%20word@} ask_with mute
+wait_until "$deadline" told '^lost .*the server does not allow its user what locks need'
 store=${store/:\/\//://locks:pass%20word@} ask_with limited
 connected
 ask 1 take dlockfs/k v 20000
 answered "1 ok"
-ask 2 renew dlockfs/k v 20000
-answered "2 EACCES"
 ask 3 take other v 20000
 answered "3 EACCES"
 ask 4 trouble
 answered "4 the server does not allow its user what locks need: commands, keys or channels (ACL LOG)"
 ! grep -q 'pass word' "$dir"/*.out || fail "a password is shown"
-release stranger wrong known limited
+release stranger wrong known limited mute
 redis_login=()
 stop_redis
 
