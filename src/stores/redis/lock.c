@@ -108,7 +108,9 @@ static void on_done(struct redis_request *request, const struct redis_answer *an
 
 	note_refusal(lock, answer->error);
 	lock->is_endless = answer->ttl_ms == REDIS_TTL_NEVER;
+	lock->proofs++; /* it stays, whatever follows from the answer */
 	key_answered(&lock->key, answer->error, answer->holder, clock_now_ms());
+	lock->proofs--;
 	redis_lock_settle(lock);
 }
 

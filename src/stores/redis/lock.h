@@ -38,7 +38,7 @@ struct redis_lock {
 	struct redis_request request;  /* TAKE or READ */
 	struct redis_gate gate;
 	struct redis_call *calls;
-	size_t proofs;	 /* that ask for the key to be renewed */
+	size_t proofs;	 /* that ask for the key to be renewed, or others who need the lock */
 	bool is_counted; /* in the lease, as a key of this host */
 	bool is_lost;	 /* which is still to be told */
 	bool is_listening;

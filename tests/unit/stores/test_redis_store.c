@@ -921,6 +921,7 @@ static void test_untold_loss(void **state)
 		beat(host);
 		host->store->ops->dispatch(host->store);
 	}
+	check();
 	untold = redis_lock_find(store_of(host), paths[0])->is_lost ? 0 : 1;
 	leave(host, holders[untold]);
 	assert_non_null(first_of(host, untold));

@@ -69,6 +69,6 @@ if grep 'lost\|giving it up\|beginning anew' "$dir/A.log"; then
     fail "something was lost"
 fi
 no_keys() {
-    [ -z "$(redis KEYS 'dlockfs/*' | grep -v //stamps)" ]
+    ! redis KEYS 'dlockfs/*' | grep -q '^[^/]*/[^/]*$'
 }
 wait_until "$deadline" no_keys
