@@ -62,7 +62,7 @@ all_free a m
 loop() {
     local number
     for ((number = 0; number < 30; number++)); do
-        run_on "$1" "${@:2}" sh -c 'read -r count <"$1"; echo $((count + 1)) >"$1"' - "$dir/counter"
+        run_on "$1" -w "$deadline" "${@:2}" sh -c 'read -r count <"$1"; echo $((count + 1)) >"$1"' - "$dir/counter"
     done
 }
 echo 0 >"$dir/counter"
