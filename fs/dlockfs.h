@@ -46,6 +46,47 @@
  * The answer comes from the daemon's memory. Fails as DLOCKFS_IOC_TOKEN, but for EACCES. */
 #define DLOCKFS_IOC_LEASE _IOR(0xDF, 4, int64_t)
 
+/* The number of the slot by which the lock is held that was taken through this open file, where the
+ * configuration lets several hold it (`slots` of dlockfs.ini(5)): from 0 on, below `slots`, and of
+ * no other holder on any host while the lock is held.
+ *
+ * The answer comes from the daemon's memory. Fails as DLOCKFS_IOC_LEASE; ENODATA also where only
+ * one may hold the lock, and if that was so when it was asked for. */
+#define DLOCKFS_IOC_SLOT _IOR(0xDF, 5, uint64_t)
+
+/* The runs of a job that the lock guards. They are kept in the store, beside the locks, and outlive
+ * hosts and daemons; dlockctl(1) run with --once or --every writes them. All three fail with
+ * EOPNOTSUPP in a store that keeps nothing, and with EIO if the store does not answer, or the lock
+ * is lost.
+ *
+ * RUNS tells the latest ones, also to who holds nothing: a line for each, the latest last, as
+ * "start=1795305254123 took=50 every=60000 status=0 token=4711 uid=0 host=web1 key=2026-11-29",
+ * with a zero behind the last. `every` and `key` may be missing, values are encoded with %XX. That
+ * is one read of the store. */
+struct dlockfs_runs {
+	char text[16000];
+};
+#define DLOCKFS_IOC_RUNS _IOR(0xDF, 8, struct dlockfs_runs)
+
+/* Since when the lock is held through this open file, in milliseconds since 1970: when its token
+ * was made, by the servers' clock. The token is to be asked for first. In a store whose servers
+ * tell no time, etcd and local, it is the present time of this host. ENODATA: nothing is locked
+ * through this open file. */
+#define DLOCKFS_IOC_HELD_SINCE _IOR(0xDF, 9, int64_t)
+
+/* Adds a run, in one transaction with the proof that the lock is still held through this open file.
+ * It need not be added again: one that is there stays, also after EINTR. ENODATA: nothing is locked
+ * through this open file; EINVAL: no such status, or times. */
+struct dlockfs_run {
+	int64_t start_ms; /* as HELD_SINCE has told */
+	int64_t took_ms;  /* how long the command was under way */
+	int64_t every_ms; /* the job's period; 0: none */
+	uint64_t token;	  /* as DLOCKFS_IOC_TOKEN has told */
+	int32_t status;	  /* 0: it has succeeded; to 255 */
+	char key[68]; /* what it was for, 64 bytes at most, and a zero; empty: nothing special */
+};
+#define DLOCKFS_IOC_RAN _IOW(0xDF, 10, struct dlockfs_run)
+
 /* Steering from outside: for descriptors of MOUNT/.dlockfs/locks/NAME, open for reading; the caller
  * need not hold anything. `claim` is the value of "claim=" on a line of that file, with its %XX
  * decoded, and a zero behind it.

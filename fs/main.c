@@ -33,6 +33,7 @@
 #include "kernel/warden.h"
 #include "kernel/warden_process.h"
 #include "loop.h"
+#include "ops/running.h"
 #include "ops/serving.h"
 #include "options.h"
 #include "restart/keeping.h"
@@ -482,6 +483,7 @@ cleanup_filesystem:
 	filesystem->board = NULL;
 	shards_close(&daemon->shards);
 	steer_finish(filesystem);
+	running_finish(filesystem);
 cleanup:
 	end_mount(daemon);
 	keeping_finish(&daemon->keeping);

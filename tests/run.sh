@@ -34,7 +34,7 @@ sanitize=
 heavy=
 other_libraries=(store-tls)   # only by name: what Debian's libraries cannot do
 one_of_two=(package-bookworm) # only by name and with --heavy: what the other release tells as well
-heavy_tests=(package-bookworm package-trixie package-files etcd-newer requirements valgrind clang threads shellcheck fuzz static-checks)
+heavy_tests=(package-bookworm package-trixie package-files jobs-systemd etcd-newer requirements valgrind clang threads shellcheck fuzz static-checks)
 
 # shellcheck source=processes.sh
 . "$tests/processes.sh"
@@ -78,7 +78,7 @@ done
 
 # System tests that a sanitized run leaves out: those that run nothing of the build, those that measure or need its speed, and
 # those that take their time for what the servers and clocks do, with faults that chaos and record-faults inject as well.
-plain_only="layers modules completion mutants quickstart manual documents unit-file bench idle-cost flat-cost many-watches many-locks many-waiters long-queue
+plain_only="layers modules models completion mutants quickstart manual documents unit-file bench idle-cost flat-cost many-watches many-locks many-waiters long-queue
     lease-cut lease-follower lease-idle lease-leader lease-leader-stalled lease-quorum lease-stopped lease-heartbeat
     hang hang-stop guard-busy guard-late guard-stopped disk-stall wall-clock skewed-clock hang-kernel rolling-restart restart-chaos
     kill-chaos other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped record-programs
@@ -91,7 +91,7 @@ plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. One of them runs besides those that wait most of theirs, for servers and
 # clocks, and takes what these leave; two when no more of those are to come.
-busy_tests="mutants record-model record-model-hosts ${heavy_tests[*]}"
+busy_tests="mutants models record-model record-model-hosts ${heavy_tests[*]}"
 
 # Tests whose calls are random, and whose answers are compared with a model's: what is wrong there is a violation.
 model_tests="sim sim-etcd sim-drift-zookeeper sim-drift-etcd record-random record-model record-model-hosts files-random"
@@ -99,7 +99,7 @@ model_tests="sim sim-etcd sim-drift-zookeeper sim-drift-etcd record-random recor
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
     libjansson-dev libncurses-dev libsystemd-dev libxxhash-dev libseccomp-dev libcmocka-dev libssl-dev libsasl2-dev
     libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler libc-ares-dev openssl etcd-server etcd-client
-    zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount iproute2 jq tmux
+    zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch spin python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount iproute2 jq tmux
     ctdb e2fsprogs stress-ng mandoc systemd zsh fish
     lockfile-progs procmail liblockfile-bin mutt emacs-nox gpg gpg-agent git nq libfile-nfslock-perl python3-filelock libpython3.11-testsuite passwd dash logrotate cvs)
 heavy_packages=(shellcheck build-essential debhelper lintian systemd-container mmdebstrap musl-tools

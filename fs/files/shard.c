@@ -322,9 +322,24 @@ void shard_dispatch(struct shard *shard)
 	engine_stir(shard->engine);
 }
 
+static struct lock_policy policy_of(void *context, const char *path)
+{
+	return shard_policy(context, path);
+}
+
+struct lock_policy shard_policy(const struct shard *shard, const char *path)
+{
+	char *plain = file_path_plain(path); /* of a lock on a lock file, too */
+	struct lock_policy policy =
+		config_policy(shard->filesystem->config, plain != NULL ? plain : path);
+	free(plain);
+	return policy;
+}
+
 void shards_reload(struct shards *shards, const struct config *config)
 {
 	for (size_t i = 0; i < shards->count; i++) {
+		engine_change_slots(shards->list[i].engine, policy_of, &shards->list[i]);
 		plan_sweep(&shards->list[i], config);
 		engine_stir(shards->list[i].engine);
 	}

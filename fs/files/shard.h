@@ -79,6 +79,9 @@ struct shard_events {
 /* The shard that has the lock at `path`. */
 struct shard *shard_of(const struct filesystem *filesystem, const char *path);
 
+/* The policy of a lock of the shard, by its path in the engine. */
+struct lock_policy shard_policy(const struct shard *shard, const char *path);
+
 /* Opens a shard for each store of the configuration; `former` has as many, or is NULL. The
  * configuration stays the caller's, as do the events. To be called after the process went to the
  * background and has mounted, with the signals of the loop blocked: it starts threads. Returns 0 or

@@ -146,7 +146,9 @@ enum lease_watch_verdict lease_watch_judge(struct lease_watch *watch)
 	if (watch->board == NULL)
 		return LEASE_WATCH_WAITS;
 	time_ms = lease_board_due(watch->board, now_ms).time_ms;
-	while ((due = lease_board_sleep_until(watch->board, time_ms, now_ms)).time_ms < time_ms)
+	/* The board has to know exactly until when: who waits for later than it was told is not
+	 * woken for what is set in between. */
+	while ((due = lease_board_sleep_until(watch->board, time_ms, now_ms)).time_ms != time_ms)
 		time_ms = due.time_ms;
 	int64_t look_ms = due.time_ms <= now_ms ? judge_due(watch, &due, now_ms) : due.time_ms;
 	if (look_ms <= now_ms)

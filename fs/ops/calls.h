@@ -24,6 +24,7 @@ struct calls {
 	struct waiting *askings;    /* requests about lock files that wait (asking.h) */
 	struct late *lates;	    /* texts that are stored late (late.h) */
 	uint64_t late_serial;	    /* the latest of them */
+	struct waiting *running;    /* requests about the runs of jobs (running.h) */
 	struct waiting *held;	    /* requests that are held (held.h), */
 	struct waiting *held_until; /* and those of which it is known until when */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether what was locked is still held: fsync(2), and the ioctl(2) for the token and the lease.
+ * Whether what was locked is still held: fsync(2), and the ioctl(2) for the token, lease and slot.
  * Who holds nothing is answered at once. Other questions go to the store in turns by user
  * (files/questions.h). Loop thread only.
  */
@@ -17,6 +17,7 @@
 #include "ops/late.h"
 #include "ops/lockfile_ops.h"
 #include "ops/ops.h"
+#include "ops/running.h"
 #include "ops/serving.h"
 #include "ops/writes.h"
 #include "status/status.h"
@@ -122,6 +123,23 @@ static void tell_lease(fuse_req_t req, const struct handle *handle)
 		fuse_reply_err(req, ENODATA);
 }
 
+static void tell_slot(fuse_req_t req, const struct handle *handle)
+{
+	int slot = engine_slot(handle->owner);
+	uint64_t number = (uint64_t)slot;
+
+	if (slot >= 0)
+		fuse_reply_ioctl(req, 0, &number, sizeof(number));
+	else
+		fuse_reply_err(req, ENODATA);
+}
+
+static bool is_known(unsigned int command)
+{
+	return command == DLOCKFS_IOC_TOKEN || command == DLOCKFS_IOC_LEASE ||
+	       command == DLOCKFS_IOC_SLOT;
+}
+
 /* Valid replies: ioctl, err. The kernel has checked that the caller's buffer is as large as the
  * command says. */
 void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argument,
@@ -137,8 +155,9 @@ void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argum
 		return;
 	if (status_owns(node))
 		status_ioctl(req, node, command, in, in_bytes);
-	else if ((command != DLOCKFS_IOC_TOKEN && command != DLOCKFS_IOC_LEASE) ||
-		 (flags & FUSE_IOCTL_DIR) != 0)
+	else if (running_knows(command) && (flags & FUSE_IOCTL_DIR) == 0)
+		running_ioctl(req, handle, command, in, in_bytes, out_bytes);
+	else if (!is_known(command) || (flags & FUSE_IOCTL_DIR) != 0)
 		fuse_reply_err(req, ENOTTY);
 	else if (handle == NULL || out_bytes < sizeof(uint64_t))
 		fuse_reply_err(req, handle == NULL ? EBADF : EINVAL);
@@ -148,6 +167,8 @@ void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argum
 		fuse_reply_err(req, ENODATA);
 	else if (command == DLOCKFS_IOC_LEASE)
 		tell_lease(req, handle);
+	else if (command == DLOCKFS_IOC_SLOT)
+		tell_slot(req, handle);
 	else if (!writes_hold(req))
 		prove(req, handle, PARKED_TOKEN);
 }

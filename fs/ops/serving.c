@@ -34,6 +34,7 @@
 #include "ops/held.h"
 #include "ops/late.h"
 #include "ops/ops.h"
+#include "ops/running.h"
 #include "status/content.h"
 #include "status/status.h"
 #include "status/wait.h"
@@ -167,6 +168,7 @@ void serving_stop(struct filesystem *filesystem)
 	}
 	waiting_refuse_all(filesystem->status->waits, &status_waiting, -EIO);
 	waiting_refuse_all(filesystem->steers, &steer_kind, -EIO);
+	waiting_refuse_all(filesystem->calls->running, &running_kind, -EIO);
 	waiting_refuse_all(filesystem->calls->askings, &asking_kind, -EIO);
 	waiting_refuse_all(filesystem->calls->held, &held_kind, -EIO);
 	waiting_refuse_all(filesystem->calls->held_until, &held_kind, -EIO);
@@ -209,6 +211,8 @@ void serving_advance(struct filesystem *filesystem, int64_t now_ms)
 		waiting_advance(filesystem->status->waits, &status_waiting, now_ms);
 	if (filesystem->steers != NULL)
 		waiting_advance(filesystem->steers, &steer_kind, now_ms);
+	if (filesystem->calls->running != NULL)
+		waiting_advance(filesystem->calls->running, &running_kind, now_ms);
 }
 
 void serving_go_on(struct filesystem *filesystem)
@@ -221,12 +225,14 @@ void serving_go_on(struct filesystem *filesystem)
 
 int64_t serving_deadline(const struct filesystem *filesystem)
 {
-	const struct waiting *waits = filesystem->status->waits, *steers = filesystem->steers;
+	const struct waiting *waits = filesystem->status->waits, *steers = filesystem->steers,
+			     *running = filesystem->calls->running;
 	const int64_t times_ms[] = {
 		telling_is_due(filesystem) ? filesystem->now_ms : INT64_MAX,
 		filesystem->calls->lates != NULL ? late_deadline(filesystem) : INT64_MAX,
 		waits != NULL ? waiting_deadline(waits, &status_waiting) : INT64_MAX,
 		steers != NULL ? waiting_deadline(steers, &steer_kind) : INT64_MAX,
+		running != NULL ? waiting_deadline(running, &running_kind) : INT64_MAX,
 	};
 	int64_t first_ms = timers_due(&filesystem->due.timers);
 

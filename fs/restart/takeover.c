@@ -13,7 +13,6 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "claim/file_path.h"
 #include "engine/transfer.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
@@ -83,12 +82,7 @@ static void restore_details(struct state_reader *in, void *details)
 
 static struct lock_policy policy(void *context, const char *path)
 {
-	const struct shard *shard = context;
-	char *plain = file_path_plain(path); /* of a lock on a lock file, too */
-	struct lock_policy policy =
-		config_policy(shard->filesystem->config, plain != NULL ? plain : path);
-	free(plain);
-	return policy;
+	return shard_policy(context, path);
 }
 
 static struct owner *find_owner(void *context, uint64_t number)

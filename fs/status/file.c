@@ -88,8 +88,8 @@ static void write_bits(FILE *out, const char *key, unsigned bits, const char *co
 
 static void write_abilities(unsigned abilities, FILE *out)
 {
-	static const char *const words[] = {"queue",  "shared",	 "ranges",
-					    "stamps", "clients", "files"};
+	static const char *const words[] = {"queue",   "shared", "ranges", "stamps",
+					    "clients", "files",	 "kept"};
 
 	write_bits(out, "abilities", abilities, words, sizeof(words) / sizeof(*words));
 }
@@ -215,9 +215,7 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 }
 
 const struct status_file status_files[] = {
-	{"status", write_status},
-	{"users", user_write_all},
-	{"queues", NULL},
-	{"metrics", metrics_text_write},
-	{NULL, NULL},
+	{"status", .produce = write_status},	    {"users", .produce = user_write_all},
+	{"queues", .wait = STATUS_WAIT_OPEN},	    {"jobs", .wait = STATUS_WAIT_JOBS},
+	{"metrics", .produce = metrics_text_write}, {NULL},
 };

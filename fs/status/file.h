@@ -7,12 +7,15 @@
 
 #include <stdio.h>
 
+#include "status/wait.h"
+
 struct filesystem;
 
 struct status_file {
 	const char *name;
-	/* Writes the text; NULL: the text is made by view_queues(), of all locks. */
+	/* Writes the text; NULL: the text is what the stores have, of all locks: by `wait`. */
 	void (*produce)(const struct filesystem *filesystem, FILE *out);
+	enum status_wait_kind wait;
 };
 
 extern const struct status_file status_files[]; /* ends with one without a name */

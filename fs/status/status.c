@@ -169,7 +169,8 @@ void status_open(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *info)
 	else if (node->kind == STATUS_FILE && node->file->produce != NULL)
 		open_produced(req, node->file->produce, info);
 	else
-		status_wait(req, STATUS_WAIT_OPEN, status_node_path(node), node->lock, info);
+		status_wait(req, node->kind == STATUS_FILE ? node->file->wait : STATUS_WAIT_OPEN,
+			    status_node_path(node), node->lock, info);
 }
 
 /* Valid replies: buf, err. */

@@ -384,7 +384,9 @@ static int begin_view(struct part *part)
 	part->progress = 0;
 	if (part->limit_ms == INT64_MAX)
 		part->limit_ms = wait->filesystem->now_ms + limit_of(wait, part->shard);
-	if (wait->kind != STATUS_WAIT_OPEN)
+	if (wait->kind == STATUS_WAIT_JOBS)
+		error = view_runs(viewer, &events, part, &part->view);
+	else if (wait->kind != STATUS_WAIT_OPEN)
 		error = view_names(viewer, wait->lock, &events, part, &part->view);
 	else if (wait->lock != NULL)
 		error = view_queue(viewer, wait->lock, &events, part, &part->view);
@@ -408,6 +410,8 @@ static void add_parts(struct status_wait *wait, const char *lock)
 			lock != NULL ? shard_of(filesystem, lock) : &filesystem->shards->list[i];
 		part->since_ms = filesystem->now_ms;
 		part->limit_ms = INT64_MAX;
+		part->over = wait->kind == STATUS_WAIT_JOBS &&
+			     (part->shard->abilities & STORE_HAS_KEPT) == 0;
 		if (wait->turns != NULL)
 			part->turn = &wait->turns->list[part->shard - filesystem->shards->list];
 	}
@@ -452,10 +456,16 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 		return;
 	}
 	/* A request that takes turns may stand behind others: advance() begins it. */
-	for (size_t i = 0; error == 0 && !takes_turns && i < wait->parts_count; i++)
-		error = begin_view(&wait->parts[i]);
+	bool any = false;
+	for (size_t i = 0; i < wait->parts_count; i++) {
+		any = any || !wait->parts[i].over;
+		if (error == 0 && !takes_turns && !wait->parts[i].over)
+			error = begin_view(&wait->parts[i]);
+	}
 	if (error != 0)
 		refuse(wait, error);
+	else if (!any)
+		reply_merged(wait); /* no store has anything */
 }
 
 /* Whether another request, which had its turn after this one came, got no answer. */

@@ -13,11 +13,17 @@
 
 extern const struct waiting_kind status_waiting;
 
-enum status_wait_kind { STATUS_WAIT_OPEN, STATUS_WAIT_OPENDIR, STATUS_WAIT_LOOKUP };
+enum status_wait_kind {
+	STATUS_WAIT_OPEN,
+	STATUS_WAIT_JOBS, /* an OPEN, too */
+	STATUS_WAIT_OPENDIR,
+	STATUS_WAIT_LOOKUP,
+};
 
 /* Parks the request until the store has answered. OPEN needs the text of the queue of `lock` (NULL:
- * of all locks, for which each store is asked), the other kinds what exists at the lock's path.
- * LOOKUP is answered with a node of the path below the mount. `info` is that of OPEN and OPENDIR.
+ * of all locks, for which each store is asked), JOBS the runs of all jobs, the other kinds what
+ * exists at the lock's path. LOOKUP is answered with a node of the path below the mount. `info` is
+ * that of OPEN and OPENDIR.
  *
  * A signal ends the wait with EINTR, a store that does not answer for a while with ETIMEDOUT. Where
  * other stores have answered, the text has a line in place of that store's locks:

@@ -19,6 +19,8 @@
 #define WAITS_KEY   "waits="
 #define KEEP_LINE   "keep=yes\n"
 #define REST_KEY    "rest="
+#define SLOTS_KEY   "slots="
+#define SLOT_KEY    "slot="
 #define TRIP_KEY    "trip="
 #define REQUEUE_KEY "requeue="
 #define UID_KEY	    "uid="
@@ -67,6 +69,10 @@ char *claim_data_format(const char *asker, const struct claim_data *data)
 		fputs(KEEP_LINE, stream);
 	if (data->rest > 0)
 		fprintf(stream, REST_KEY "%" PRId64 "\n", data->rest);
+	if (data->slots > 0)
+		fprintf(stream, SLOTS_KEY "%u\n", data->slots);
+	if (data->slots > 0 && data->slot >= 0)
+		fprintf(stream, SLOT_KEY "%d\n", data->slot);
 	if (data->trip_ms > 0)
 		fprintf(stream, TRIP_KEY "%" PRId64 "\n", data->trip_ms);
 
@@ -147,23 +153,30 @@ static bool read_order(const char *value, int64_t *ret)
 	return true;
 }
 
-/* Reads until when a claim rests. */
-static void read_rest(const char *value, int64_t *ret)
+static bool begins_with(const char *line, const char *key)
 {
-	int64_t rest;
-
-	if (read_number(&value, &rest) && *value == '\n' && rest > 0 && rest <= INT64_MAX / 1000)
-		*ret = rest;
+	return strncmp(line, key, strlen(key)) == 0;
 }
 
-/* Reads how long a trip takes. */
-static void read_trip(const char *value, int64_t *ret)
+/* Reads a number that is within the limits, else leaves *ret as it is. */
+static void read_within(const char *value, int64_t least, int64_t most, int64_t *ret)
 {
-	int64_t trip_ms;
+	int64_t number;
 
-	if (read_number(&value, &trip_ms) && *value == '\n' && trip_ms >= 0 &&
-	    trip_ms <= CLAIM_DATA_TRIP_MAX_MS)
-		*ret = trip_ms;
+	if (read_number(&value, &number) && *value == '\n' && number >= least && number <= most)
+		*ret = number;
+}
+
+static void read_slots(const char *line, struct claim_data *data)
+{
+	int64_t slots = data->slots, slot = data->slot;
+
+	if (begins_with(line, SLOTS_KEY))
+		read_within(line + strlen(SLOTS_KEY), 2, CLAIM_DATA_SLOTS_MAX, &slots);
+	else if (begins_with(line, SLOT_KEY))
+		read_within(line + strlen(SLOT_KEY), 0, CLAIM_DATA_SLOTS_MAX - 1, &slot);
+	data->slots = (uint32_t)slots;
+	data->slot = (int)slot;
 }
 
 /* Reads a line with a set, if it makes sense. It replaces a set that was read before. */
@@ -180,11 +193,6 @@ static int read_set(const char *value, struct range_set *set, bool *has)
 	return 0;
 }
 
-static bool begins_with(const char *line, const char *key)
-{
-	return strncmp(line, key, strlen(key)) == 0;
-}
-
 /* Reads a line, which ends in a newline. A later one of the same key replaces an earlier one. */
 static int read_line(const char *line, struct claim_data *data)
 {
@@ -199,16 +207,17 @@ static int read_line(const char *line, struct claim_data *data)
 	if (begins_with(line, REQUEUE_KEY))
 		data->requeue |= read_order(line + strlen(REQUEUE_KEY), &order);
 	if (begins_with(line, REST_KEY))
-		read_rest(line + strlen(REST_KEY), &data->rest);
+		read_within(line + strlen(REST_KEY), 1, INT64_MAX / 1000, &data->rest);
 	if (begins_with(line, TRIP_KEY))
-		read_trip(line + strlen(TRIP_KEY), &data->trip_ms);
+		read_within(line + strlen(TRIP_KEY), 0, CLAIM_DATA_TRIP_MAX_MS, &data->trip_ms);
+	read_slots(line, data);
 	data->keeps |= begins_with(line, KEEP_LINE);
 	return 0;
 }
 
 int claim_data_parse(const char *text, struct claim_data *ret)
 {
-	struct claim_data data = {0};
+	struct claim_data data = {.slot = -1};
 	int error = 0;
 
 	if (strncmp(text, FORMAT_LINE, strlen(FORMAT_LINE)) == 0) {

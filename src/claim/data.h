@@ -10,6 +10,8 @@
  *     waits=12
  *     keep=yes
  *     rest=1795305254
+ *     slots=8
+ *     slot=3
  *     trip=20
  *     requeue=17
  *     revoke=root@web1
@@ -30,6 +32,11 @@
  * `rest`: nobody uses the claim, and its host keeps it until then, in seconds since 1970 by the
  * clock of that host, for people only (engine/books/term.h). The lines about the caller are of the
  * one that has released it.
+ *
+ * `slots`: so many may hold the lock at once, by the configuration of the claim's host when the
+ * claim was placed; never changes. The claim takes a slot, and `slot` is its number, from 0 on: it
+ * is written with the grant, and never changes. Without the line `slots` it takes none
+ * (engine/books/slots.h).
  *
  * `trip`: how many milliseconds a write of the claim's host takes, in quiet, to the store and back.
  * The release of the claim may be on its way for so long (engine/books/grace.h). Without the line
@@ -60,6 +67,9 @@
  * that ZooKeeper takes (jute.maxbuffer): the server answers more by closing the connection. */
 #define CLAIM_DATA_BYTES_MAX (768 * 1024)
 
+/* The most slots that a lock has. */
+#define CLAIM_DATA_SLOTS_MAX 4096
+
 /* The longest trip that is believed. */
 #define CLAIM_DATA_TRIP_MAX_MS 1000
 
@@ -73,6 +83,8 @@ struct claim_data {
 	bool keeps;
 	int64_t rest;	 /* 0: it does not rest */
 	int64_t trip_ms; /* 0: not known */
+	uint32_t slots;	 /* 0: it takes none */
+	int slot;	 /* -1: it has none yet */
 	bool requeue;
 	bool valid; /* parsed: of this format; else it says nothing */
 };

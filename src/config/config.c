@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claim/data.h"
 #include "claim/name.h"
 
 /* Twice as many ranges of one process (engine/engine.h) must fit into the data of a znode, 1 MiB at
@@ -95,6 +96,9 @@ const struct config_key config_keys[] = {
 	 "a claim goes on to so many callers of this host in a row while another host waits"},
 	{"locks", "keep", DURATION, IN_POLICY(keep_ms), 0, DAY, "0ms", false,
 	 "an unused claim is kept so long, unless another host waits"},
+	{"locks", "slots", NUMBER, IN_POLICY(slots), 1, CLAIM_DATA_SLOTS_MAX, "1", false,
+	 "so many may hold the lock at once, on all hosts; of flock and open, exclusive ones "
+	 "alone"},
 	{"locks", "lock_delay", DURATION, IN_POLICY(lock_delay_ms), 0, CONFIG_LOCK_DELAY_MAX_MS,
 	 "0ms", false,
 	 "nobody gets the lock for so long after its holder was lost without releasing it"},

@@ -83,6 +83,7 @@ struct lock_policy {
 			      does. 0: each caller gets a claim of its own */
 	int64_t keep_ms;   /* such a claim that nobody uses is kept so long, unless another host
 			      waits; 0: it goes at once */
+	int64_t slots;	   /* so many may hold the lock at once, all of them exclusively; 1 */
 	int64_t lock_delay_ms; /* nobody is granted the lock for so long after a holder was lost
 				  without having released it; 0: no delay */
 	int64_t min_hold_ms; /* from a grant of flock or open on nobody else is granted the lock for

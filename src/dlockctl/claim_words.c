@@ -38,6 +38,15 @@ const char *claim_state(const struct claim *claim)
 	return claim->kept ? "kept" : "waiting";
 }
 
+char *claim_mode_words(const struct claim *claim)
+{
+	if (claim->slots < 0)
+		return must(strdup(claim->shared ? "shared" : "exclusive"));
+	if (claim->slot < 0)
+		return must_format("of %" PRId64 " slots", claim->slots);
+	return must_format("slot %" PRId64 " of %" PRId64, claim->slot, claim->slots);
+}
+
 enum hue claim_hue(const struct claim *claim)
 {
 	if (claim->lost)
@@ -160,11 +169,12 @@ static json_t *claim_json(const struct claim *claim)
 		claim->follower > 0 ? json_integer((json_int_t)claim->follower) : json_null();
 	json_t *object = must(json_pack(
 		"{s:I, s:o, s:s, s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"position", (json_int_t)claim->position, "follower", follower, "state",
 		claim->held ? "held" : claim_state(claim), "maybe_kept",
 		claim->held && claim->maybe_kept, "maybe_former", claim->maybe_former, "mode",
-		claim->shared ? "shared" : "exclusive", "kind", text_json(claim->kind), "target",
+		claim->shared ? "shared" : "exclusive", "slots", number_json(claim->slots), "slot",
+		number_json(claim->slot), "kind", text_json(claim->kind), "target",
 		text_json(claim->target), "ranges", text_json(claim->ranges), "host",
 		text_json(claim->host), "pid", number_json(claim->pid), "uid",
 		number_json(claim->uid), "user", claim->uid >= 0 ? text_json(user) : json_null(),

@@ -41,13 +41,23 @@ static int ask_in_time(int fd, int (*ask)(int fd, uint64_t *ret_token), uint64_t
 	return error;
 }
 
-int descriptor_token(int fd, uint64_t *ret_token)
+static int ask_number(int fd, unsigned long command, uint64_t *ret)
 {
 	int failed;
 	do
-		failed = ioctl(fd, DLOCKFS_IOC_TOKEN, ret_token);
+		failed = ioctl(fd, command, ret);
 	while (failed < 0 && errno == EINTR);
 	return failed < 0 ? -errno : 0;
+}
+
+int descriptor_token(int fd, uint64_t *ret_token)
+{
+	return ask_number(fd, DLOCKFS_IOC_TOKEN, ret_token);
+}
+
+int descriptor_slot(int fd, uint64_t *ret_slot)
+{
+	return ask_number(fd, DLOCKFS_IOC_SLOT, ret_slot);
 }
 
 /* Reads the number of an open descriptor. Returns 0, or tells the error and returns the status. */

@@ -13,6 +13,10 @@
  */
 int descriptor_token(int fd, uint64_t *ret_token);
 
+/* The number of the slot by which the lock of the descriptor is held; -ENODATA: it has none, as
+ * only one may hold it. Returns 0 or -errno. */
+int descriptor_slot(int fd, uint64_t *ret_slot);
+
 /* Does the work of a command whose only word is a descriptor, up to its result: calls ask(), which
  * is descriptor_token() or the like, for the token. Returns -1 to go on, or the status to end with.
  */

@@ -70,6 +70,9 @@ char *claim_delay(const struct claim *claim);
 /* The holders of a queue in short, "web1:4711 backup +2"; "" if there is none. */
 char *queue_holders(const struct queue *queue);
 
+/* "exclusive", "shared"; or "slot 3 of 8", "of 8 slots". */
+char *claim_mode_words(const struct claim *claim);
+
 /* "held", "kept", "kept?", "resting", "lost" or "waiting". */
 const char *claim_state(const struct claim *claim);
 enum hue claim_hue(const struct claim *claim);

@@ -80,6 +80,8 @@ static void set(struct claim *claim, struct claim_seen *seen, const char *key, c
 		const char *key;
 		int64_t *number;
 	} numbers[] = {
+		{"slots", &claim->slots},
+		{"slot", &claim->slot},
 		{"pid", &claim->pid},
 		{"uid", &claim->uid},
 		{"since", &claim->since},
@@ -127,6 +129,8 @@ static bool add_claim(struct queue *queue, char *line)
 {
 	struct claim claim = {
 		.position = -1,
+		.slots = -1,
+		.slot = -1,
 		.pid = -1,
 		.uid = -1,
 		.since = -1,

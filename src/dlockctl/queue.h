@@ -23,6 +23,8 @@ struct claim {
 	bool maybe_kept;   /* it is held, or kept unused by another host */
 	bool maybe_former; /* the caller in its data may not use it any more */
 	bool shared;
+	int64_t slots; /* so many may hold the lock at once */
+	int64_t slot;  /* which of these it has */
 	char *kind;
 	char *target; /* of a symbolic link */
 	char *ranges;

@@ -18,6 +18,7 @@
 #include "engine/records/coverage.h"
 #include "engine/records/record.h"
 #include "engine/records/test.h"
+#include "engine/turnstile.h"
 
 static void lose_owner(struct owner *owner);
 
@@ -103,6 +104,7 @@ void decide_grant(struct claim *claim)
 	void *cookie = wish->cookie;
 
 	if (!claim->place.parts.record) {
+		turnstile_number(claim);
 		handoff_give(claim, wish);
 		if (claim->place.lock->handoffs.held != NULL)
 			handoff_go_on(claim);

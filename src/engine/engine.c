@@ -19,7 +19,9 @@
 #include "engine/books/outbox.h"
 #include "engine/books/owner.h"
 #include "engine/books/save.h"
+#include "engine/books/queue.h"
 #include "engine/books/seek.h"
+#include "engine/books/slots.h"
 #include "engine/books/wish.h"
 #include "engine/decide.h"
 #include "engine/handoff.h"
@@ -314,8 +316,9 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 	*ret_wish = NULL;
 	if (owner->lost)
 		return -EIO;
-	if (!lock_has_abilities(owner->lock, wanted_abilities(mode, waits))) {
-		decisions_add(engine, DECIDED, cookie, -ENOLCK);
+	bool fits = lock_is_taken_so(owner->lock, kind, mode);
+	if (!fits || !lock_has_abilities(owner->lock, wanted_abilities(mode, waits))) {
+		decisions_add(engine, DECIDED, cookie, fits ? -ENOLCK : -EINVAL);
 		settle_changed(engine);
 		return 0;
 	}
@@ -385,6 +388,26 @@ bool engine_owner_holds(const struct owner *owner)
 	return owner_held_but(owner, NULL) != NULL;
 }
 
+int engine_slot(const struct owner *owner)
+{
+	const struct claim *held = owner_held_but(owner, NULL);
+	return held != NULL ? slots_number(&held->place) : -1;
+}
+
+void engine_change_slots(struct engine *engine,
+			 struct lock_policy (*policy)(void *context, const char *path),
+			 void *context)
+{
+	struct lock *lock;
+
+	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
+		lock->policy.slots = policy(context, lock->path).slots;
+		lock->listing.mixed = false;
+		queue_judge_all(lock);
+	}
+	settle_changed(engine);
+}
+
 const struct range_set *engine_ranges(const struct owner *file, uint64_t process)
 {
 	const struct records *records = records_find(file->lock, process);
@@ -410,6 +433,8 @@ int engine_lock_range(struct owner *file, uint64_t process, struct range range, 
 	*ret_wish = NULL;
 	if (file->lost)
 		return -EIO;
+	if (!lock_is_taken_so(file->lock, LOCK_KIND_RECORD, range.mode))
+		return -EINVAL;
 	if (!lock_has_abilities(file->lock, STORE_HAS_RANGES | wanted_abilities(range.mode, waits)))
 		return -ENOLCK;
 	struct records *records = records_open(file->lock, process);
@@ -456,6 +481,8 @@ void engine_flush(struct owner *file, uint64_t process)
 int engine_test_range(struct owner *file, uint64_t process, struct range range, void *cookie,
 		      struct test **ret_test)
 {
+	if (!lock_is_taken_so(file->lock, LOCK_KIND_RECORD, range.mode))
+		return -EINVAL;
 	if (!lock_has_abilities(file->lock, STORE_HAS_RANGES))
 		return -ENOLCK;
 	int error = test_begin(file, process, range, cookie, ret_test);

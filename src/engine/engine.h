@@ -12,7 +12,7 @@
  *
  * Rules that hold after every call:
  * - a claim is held exactly when no earlier claim of another owner in its queue conflicts with it
- *   (and the session was known to live when it got there);
+ *   (and the session was known to live when it got there); or, where N may hold, fewer than N do;
  * - what is held is fenced before the session can end unnoticed (struct store_lease);
  * - each wish is decided once: granted, refused, cancelled or ended by its owner's close;
  * - two claims conflict when they overlap, at least one is exclusive, and they belong to different
@@ -165,6 +165,13 @@ uint64_t engine_stirs(const struct engine *engine);
 struct owner *engine_owner_open(struct engine *engine, const char *path,
 				const struct lock_policy *policy, void *cookie);
 
+/* The policy of the lock at `path` may be another one: if it lets another number hold the lock
+ * (lock_policy.slots), that counts from now on. All else that it says is heeded once the lock is
+ * not in use. Calls policy() for each lock, which must not call the engine. */
+void engine_change_slots(struct engine *engine,
+			 struct lock_policy (*policy)(void *context, const char *path),
+			 void *context);
+
 /* Ends the owner: what it holds is released, what it waits for is withdrawn without a callback. So
  * are the record locks of those who locked through no other open file. */
 void engine_owner_close(struct owner *owner);
@@ -172,6 +179,9 @@ void engine_owner_close(struct owner *owner);
 /* Wishes for the lock in `mode`. A flock of another mode than the one held, by flock or open, lets
  * that go first (flock(2)); one of the same mode is granted at once. A wish that does not wait is
  * refused as soon as it is clear that it would have to.
+ *
+ * Where several may hold the lock (lock_policy.slots), in any mode but CLAIM_EXCLUSIVE the decision
+ * is -EINVAL, and so are record locks and the question for them, at once.
  *
  * Where lock_policy has `handoff` or `keep_ms`, the claim may be one that another owner of this
  * host has used, and which goes on to a third one.
@@ -192,7 +202,7 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
  * both are.
  *
  * A wish of a process that holds a part of the file goes before those that wait for that part.
- * As engine_lock() otherwise; also returns -ENOLCK (limits of lock_policy). */
+ * As engine_lock() otherwise; also returns -ENOLCK (limits of lock_policy), -EINVAL (slots). */
 int engine_lock_range(struct owner *file, uint64_t process, struct range range, bool waits,
 		      const struct engine_caller *caller, void *cookie, struct wish **ret_wish);
 
@@ -203,8 +213,8 @@ int engine_unlock_range(struct owner *file, uint64_t process, struct claim_span 
 
 /* Asks for the first lock, in the order of the queue, that such a wish would conflict with. The
  * answer comes by on_tested(cookie), perhaps before this returns; until then engine_cancel_test()
- * takes *ret_test. Returns 0; or -ENOMEM, -EIO, -ENOLCK (the store keeps no such locks): then no
- * answer follows. */
+ * takes *ret_test. Returns 0; or -ENOMEM, -EIO, -ENOLCK (the store keeps no such locks), -EINVAL
+ * (slots): then no answer follows. */
 int engine_test_range(struct owner *file, uint64_t process, struct range range, void *cookie,
 		      struct test **ret_test);
 
@@ -276,8 +286,23 @@ int engine_unlock(struct owner *owner);
 /* Whether the owner holds the lock by flock or open. */
 bool engine_owner_holds(const struct owner *owner);
 
+/* The number of the slot by which the owner holds the lock, by flock or open (lock_policy.slots):
+ * from 0 on, and of no other holder on any host. -1: it holds nothing, or none with a number. */
+int engine_slot(const struct owner *owner);
+
 /* Whether anything is held through the open file, in whatever way. O(queue). */
 bool engine_file_holds(const struct owner *file);
+
+/* A claim by which something is held through the open file, in whatever way: of what is held, the
+ * first in the queue. The path is valid until the engine is called again. */
+struct engine_claim {
+	const char *path; /* of the queue */
+	char name[CLAIM_NAME_BYTES];
+	uint32_t version; /* so often its data was changed, as far as is known */
+};
+
+/* Returns false if nothing is held. O(queue). */
+bool engine_file_claim(const struct owner *file, struct engine_claim *ret);
 
 /* Whether somebody has asked for anything that is held through the open file, in whatever way.
  * O(queue). */

@@ -46,7 +46,7 @@ bool handoff_applies(const struct lock *lock)
 {
 	return (lock->policy.handoff > 0 || lock->policy.keep_ms > 0) &&
 	       lock->policy.min_hold_ms == 0 && lock->records == NULL &&
-	       lock->in_queue.records == 0;
+	       lock->in_queue.records == 0 && !slots_are_several(lock);
 }
 
 /* Whether another host's claim waits behind this one for it, as far as is known. Where claims are

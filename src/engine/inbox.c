@@ -28,6 +28,7 @@
 #include "engine/session.h"
 #include "engine/settle.h"
 #include "engine/steer.h"
+#include "engine/turnstile.h"
 
 static void place_failed(struct claim *claim, int error)
 {
@@ -282,6 +283,7 @@ static void note_read(struct rival *rival, const char *text, uint32_t version)
 		log_lock_error(lock->path, "out of memory to read claim %s", rival->name);
 		return; /* it covers what its name says, until it says something else */
 	}
+	turnstile_compare(rival);
 	lock->listing.read_since = true;
 	queue_weaken(&rival->place);
 	queue_look_for_cycles(lock);
@@ -430,7 +432,8 @@ static void on_watched(void *context, void *tag, int error)
 			lock->listing.wanted = lock_list_anew(lock);
 		delay_look(lock);
 		end_rival(rival);
-	} else if (rival->place.blocked != NULL || rival->place.parts.record) {
+	} else if (rival->place.blocked != NULL || rival->place.parts.record ||
+		   slots_are_several(lock)) {
 		if (error != -ECONNRESET)
 			take_for_claim(rival);
 		lock_retry_after(lock, "watch of the claim in front", error);

@@ -13,6 +13,7 @@
 #include "engine/books/precedence.h"
 #include "engine/books/queue.h"
 #include "engine/books/rival.h"
+#include "engine/books/slots.h"
 #include "engine/engine.h"
 
 static void require_place(bool condition, const struct place *place, const char *rule)
@@ -91,19 +92,45 @@ static bool is_to_be_read(const struct claim *claim)
 	return claim->overseen && !claim->shown;
 }
 
+/* The claim in front that is in the way; NULL: none is. */
+static const struct place *find_in_the_way(const struct claim *claim)
+{
+	const struct place_queue *queue = &claim->place.lock->queue;
+	const struct place *front = &claim->place;
+	int64_t taken = 0;
+
+	while ((front = place_in_front(queue, front)) != NULL) {
+		if (conflict_between(front, &claim->place) && !goes_before(claim, front) &&
+		    !may_have_come(claim, front) && slots_are_taken(&taken, front))
+			return front;
+	}
+	return NULL;
+}
+
+static void check_slot(const struct claim *claim)
+{
+	const struct place *place;
+
+	require((claim->place.slots > 0) == (claim->place.slot > 0), claim,
+		"a holder has a number if its data announce one");
+	for (place = claim->place.lock->queue.first; place != NULL; place = place->next) {
+		require(place == &claim->place || place->slot == 0 ||
+				place->slot != claim->place.slot || place->foreign,
+			claim, "its number is nobody else's of this host");
+	}
+}
+
 static void check_queue_claim(const struct claim *claim)
 {
-	const struct place *blocker = NULL, *front;
-	for (front = claim->place.lock->queue.first; front != &claim->place; front = front->next) {
-		if (conflict_between(front, &claim->place) && !goes_before(claim, front) &&
-		    !may_have_come(claim, front))
-			blocker = front;
-	}
+	const struct place *blocker = find_in_the_way(claim);
 	if (blocker == NULL && claim->state == CLAIM_WAITING)
 		blocker = find_precedent(claim);
 	switch (claim->state) {
 	case CLAIM_HELD:
-		require(blocker == NULL, claim, "a holder has nobody in front who conflicts");
+		/* With a slot it was let in by what was known then. */
+		require(blocker == NULL || claim->place.slot > 0, claim,
+			"a holder has nobody in front who conflicts");
+		check_slot(claim);
 		require(claim_is_kept(claim) || claim->wishes->owner->records != NULL ||
 				owner_held_but(claim->wishes->owner, claim) == NULL,
 			claim, "an open file holds the whole file once");

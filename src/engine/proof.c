@@ -196,6 +196,18 @@ bool engine_file_holds(const struct owner *file)
 	return first_held(file) != NULL;
 }
 
+bool engine_file_claim(const struct owner *file, struct engine_claim *ret)
+{
+	const struct claim *claim = first_held(file);
+
+	if (claim == NULL)
+		return false;
+	ret->path = claim->place.lock->path;
+	ret->version = claim->place.version;
+	claim_name_format_placed(ret->name, &claim->place.parts); /* it is ours */
+	return true;
+}
+
 bool engine_file_is_revoked(const struct owner *file)
 {
 	const struct claim *claim;

@@ -449,7 +449,8 @@ static void resume(struct claim *claim)
 	if (claim->data.amended)
 		claim_amend(claim);
 	if (claim->state == CLAIM_WAITING &&
-	    (claim->place.blocker == NULL || queue_may_be_in_cycle(claim)))
+	    (claim->place.blocker == NULL || queue_may_be_in_cycle(claim) ||
+	     slots_are_several(claim->place.lock)))
 		queue_judge(claim);
 }
 

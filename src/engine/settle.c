@@ -28,6 +28,11 @@
  * the list that the first one needs; or it waits for the first one, which may hold.
  *
  * Claims of other clients say nothing, and are waited for.
+ *
+ * Where several may hold a lock (books/slots.h), the blocker is the nearest one in front that has
+ * no number yet, or the one that takes the last slot. Of the claims of this host that wait, all
+ * but the first have another one for their blocker; the first is looked at again whenever somebody
+ * in front goes (queue_remove()).
  */
 #include "engine/settle.h"
 
@@ -47,12 +52,14 @@
 #include "engine/books/rival.h"
 #include "engine/books/save.h"
 #include "engine/books/seek.h"
+#include "engine/books/slots.h"
 #include "engine/decide.h"
 #include "engine/handoff.h"
 #include "engine/overseer.h"
 #include "engine/records/deadlock.h"
 #include "engine/records/record.h"
 #include "engine/records/test.h"
+#include "engine/turnstile.h"
 
 /* Whether the owner has this one claim only, so that it tells itself from all others of the queue.
  */
@@ -93,10 +100,13 @@ static struct place *find_blocker(const struct claim *claim)
 	const struct lock *lock = claim->place.lock;
 	bool only = lock->records == NULL && lock->in_queue.records == 0 && is_only_claim(claim);
 	struct place *front, *behind;
+	int64_t taken = 0;
 
 	for (front = in_front(&claim->place); front != NULL; front = in_front(front)) {
 		const struct claim *own = claim_of(front);
 		if (conflict_between(front, &claim->place) && !queue_passes(claim, front)) {
+			if (!slots_are_taken(&taken, front))
+				continue;
 			if (claim->place.parts.anchored)
 				read_fronts(claim, front);
 			return front;
@@ -120,7 +130,22 @@ static struct place *find_blocker(const struct claim *claim)
 static bool would_wait_for(const struct place *blocker)
 {
 	const struct claim *claim = claim_of(blocker);
-	return claim == NULL || claim->state == CLAIM_HELD || claim_asks_and_waits(claim);
+	return claim == NULL || claim_stays(claim);
+}
+
+/* The same, and there is no room either: enough others stand in front that it would wait for. */
+static bool is_without_room(const struct claim *claim, const struct place *blocker)
+{
+	const struct place *front;
+	int64_t slots = slots_count(claim->place.lock), taken = 1;
+
+	if (!would_wait_for(blocker))
+		return false;
+	for (front = in_front(&claim->place); front != NULL && taken < slots;
+	     front = in_front(front))
+		taken += front != blocker && conflict_between(front, &claim->place) &&
+			 would_wait_for(front);
+	return taken >= slots;
 }
 
 /* Whether a rival may be one that nobody holds by: its host gives it up when it hears of this one
@@ -244,15 +269,18 @@ static void look_ahead(const struct claim *claim, struct rival *blocker)
 
 /* Whether a call that does not wait has to wait, and not only until another host's release arrives.
  */
-static bool is_refused(struct claim *claim, const struct place *blocker)
+static bool is_refused(struct claim *claim, struct place *blocker)
 {
+	const struct rival *releasing = turnstile_releasing(claim, blocker);
 	const struct rival *rival = rival_of(blocker);
 	const struct wish *asked = claim_first_asked(claim);
 	if (asked == NULL || asked->waits)
 		return false;
-	grace_begin(claim, rival);
-	return would_wait_for(blocker) &&
-	       (rival == NULL || (!may_let_pass(rival, claim) && !grace_runs(claim)));
+	grace_begin(claim, releasing);
+	if (!is_without_room(claim, blocker))
+		return false;
+	return releasing == NULL ||
+	       ((rival == NULL || !may_let_pass(rival, claim)) && !grace_runs(claim));
 }
 
 /* Whether there is no use in a watch of the claim: its queue is watched; or whether the rival
@@ -264,7 +292,7 @@ static bool needs_no_oversight(const struct claim *claim, const struct rival *ri
 
 static void settle_blocked(struct claim *claim, struct place *blocker)
 {
-	struct rival *rival = rival_of(blocker);
+	struct rival *rival = turnstile_rival(claim, blocker);
 
 	claim->fresh = false;
 	claim->list_wanted = 0;
@@ -284,8 +312,12 @@ static void settle_blocked(struct claim *claim, struct place *blocker)
 		claim->rivaled = true;
 		if (!grace_runs(claim) && !needs_no_oversight(claim, rival))
 			overseer_set(claim);
-		rival_watch(rival);
-		look_ahead(claim, rival);
+		if (slots_are_several(claim->place.lock)) {
+			turnstile_watch(claim);
+		} else {
+			rival_watch(rival);
+			look_ahead(claim, rival);
+		}
 	}
 	if (claim_asks_and_waits(claim) && deadlock_closes_cycle(claim))
 		decide_refuse(claim, -EDEADLK);

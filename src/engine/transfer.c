@@ -301,6 +301,7 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 	claim->place.says_keep = state_find_flag(in, "says_keep");
 	claim->place.waits_for =
 		claim_name_order(state_find_number(in, "waits_for", INT32_MIN, INT64_MAX));
+	fields_restore(engine_place_fields, &claim->place, in);
 	claim->careful = state_find_flag(in, "careful");
 	claim->revoked = state_find_flag(in, "revoked");
 	if (state_find_flag(in, "marked"))

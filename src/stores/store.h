@@ -228,8 +228,8 @@ struct store_change {
 };
 
 /* A lock file is one entry of its own, which ends with the session that made
- * it, and has no queue: read() and alter() know it by its path, with the name NULL. Its path, and
- * that of its lock, are in the form of claim/file_path.h. */
+ * it (STEP_KEEP: with none), and has no queue: read() and alter() know it by its path, with the
+ * name NULL. Its path, and that of its lock, are in the form of claim/file_path.h. */
 struct store_files {
 	/* What there is below the directory: each name as claim/file_path.h has it behind the
 	 * directory, in no order. A name may be of something that is no file; read() tells. */
@@ -242,6 +242,11 @@ enum store_step_kind {
 	STEP_REPLACE, /* the text of a file that is there, of any session; -ENOENT; -ESTALE */
 	STEP_REMOVE,  /* a file that is there, of any session; -ENOENT; -ESTALE */
 	STEP_CHECK,   /* nothing changes: a file of this session is there; -ENOENT */
+	/* Of a store that has STORE_HAS_KEPT: */
+	STEP_KEEP,  /* a new file that ends with no session; -EEXIST */
+	STEP_STAND, /* nothing changes: the claim of this session that has the step's text as its
+		       name stands in the queue of the path, and its data was changed `version`
+		       times; -ENOENT; -ESTALE */
 };
 
 /* The most in one transaction: steps; and bytes, which are those of the steps' texts,
@@ -256,10 +261,12 @@ enum store_step_kind {
 struct store_step {
 	enum store_step_kind kind;
 	const char *path;
-	const char *text; /* MAKE, TAKE, REPLACE: any text; the first line is of this file only */
+	/* MAKE, TAKE, REPLACE, KEEP: any text. The first line is of this file only, but for a file
+	 * that is kept. STAND: the claim's name. */
+	const char *text;
 	/* REPLACE, REMOVE: how often the text was changed; or STORE_ANY_VERSION, for a file of this
-	 * session. A service that can check whether the file is another session's by now answers
-	 * -ENOENT then.
+	 * session. STAND: likewise, of the claim's data. A service that can check whether the file
+	 * is another session's by now answers -ENOENT then.
 	 */
 	uint32_t version;
 };
@@ -504,8 +511,9 @@ struct store_options {
 #define STORE_HAS_CLIENTS (1U << 4) /* other programs can lock by the same names */
 
 #define STORE_HAS_FILES (1U << 5) /* lock files: files(), alter() */
+#define STORE_HAS_KEPT	(1U << 6) /* and files that outlive all sessions: STEP_KEEP, STEP_STAND */
 
-#define STORE_HAS_ALL ((1U << 6) - 1)
+#define STORE_HAS_ALL ((1U << 7) - 1)
 
 /* What there is of a store before it is opened: files/stores.h has a list of them. */
 struct store_kind {

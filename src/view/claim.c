@@ -45,7 +45,9 @@ static int read_data(struct view_claim *view, const char *text, size_t *ranges_l
 
 	if (error != 0)
 		return error;
-	view->waits = data.waits && !view->orphan;
+	view->slots = data.slots;
+	view->slot = data.slot;
+	view->waits = (data.waits || (data.slots > 0 && data.slot < 0)) && !view->orphan;
 	view->keeps = data.keeps && !view->orphan;
 	view->rest = view->orphan ? 0 : data.rest;
 	view->former = !view->parts.record && view->parts.id.owner == CLAIM_OWNER_NONE;
@@ -205,6 +207,10 @@ static void write_claim(FILE *out, const struct view_claim *view, size_t positio
 	fprintf(out, "position=%zu state=%s%s%s mode=%s", position, state_of(view),
 		view->held && view->keeps ? " maybe_kept=yes" : "",
 		view->former ? " maybe_former=yes" : "", mode_name(view));
+	if (view->slots > 0)
+		fprintf(out, " slots=%" PRIu32, view->slots);
+	if (view->slots > 0 && view->slot >= 0)
+		fprintf(out, " slot=%d", view->slot);
 	if (ours) {
 		view_asker_write_kind(out, &view->asker);
 		write_coverage(out, view);

@@ -35,6 +35,8 @@ struct view_claim {
 	uint64_t session; /* 0: of none */
 	bool own;	  /* this host's, which knows whether the claim is held */
 	bool waits;	  /* by what this host knows, or by the data */
+	uint32_t slots;	  /* so many may hold the lock, by the data; 0: they do not say */
+	int slot;	  /* the claim's number, which it has since it is held; -1: none */
 	bool has_ranges;
 	struct range_set ranges; /* the exact ranges, if has_ranges */
 	bool has_holds;

@@ -175,13 +175,20 @@ static bool is_blocked(const struct tree *tree, size_t node, size_t first, size_
 	return is_blocked(tree, 2 * node + 1, first + leaves, leaves, part) || blocked;
 }
 
+/* Whether it is known without those in front that nobody is in the way of the claim, if it does not
+ * wait: by its host, or as it has a slot. */
+static bool is_let_in(const struct view_claim *view)
+{
+	return view->own || (view->slots > 0 && view->slot >= 0);
+}
+
 /* Whether the claim is held, whose first part is given. */
 static bool is_held(const struct tree *tree, const struct view_claim *view, const struct part *part)
 {
 	bool held = !view->waits && !view->orphan;
 
 	for (size_t i = 0; i < covered(view) && (held || view->parts.anchored); i++)
-		held = (!is_blocked(tree, 1, 0, tree->width, &part[i]) || view->own) && held;
+		held = (!is_blocked(tree, 1, 0, tree->width, &part[i]) || is_let_in(view)) && held;
 	return held;
 }
 

@@ -20,6 +20,7 @@
 #include "view/claim.h"
 #include "view/holders.h"
 #include "view/lock.h"
+#include "view/runs.h"
 #include "view/user.h"
 
 /* How many ranges a view keeps, a few dozen megabytes. Of claims beyond that only the span is kept.
@@ -97,6 +98,8 @@ static void on_looked(struct store_look *look, int error, const char *const *nam
 static void on_claim(struct store_read *read, int error, const struct store_claim *claim);
 static void on_file(struct store_read *read, int error, const struct store_claim *claim);
 static void on_files(struct store_files *files, int error, const char *const *names, size_t count);
+static void on_jobs(struct store_files *files, int error, const char *const *names, size_t count);
+static void on_runs(struct store_read *read, int error, const struct store_claim *claim);
 
 static int ask_for_claim(struct view *view)
 {
@@ -140,6 +143,18 @@ static int ask_for_files(struct store *store, struct view_lock *lock)
 	return error;
 }
 
+static int ask_for_runs(struct store *store, struct view_lock *lock)
+{
+	char *path = view_runs_path(lock);
+	int error = -ENOMEM;
+
+	lock->read.done = on_runs;
+	if (path != NULL)
+		error = store->ops->read(store, &lock->read, path, NULL);
+	free(path);
+	return error;
+}
+
 static int ask_for_lock(struct view *view)
 {
 	struct store *store = view->viewer->store;
@@ -151,6 +166,11 @@ static int ask_for_lock(struct view *view)
 		error = ask_for_file(store, lock);
 	} else if (question == ASK_FILES) {
 		error = ask_for_files(store, lock);
+	} else if (question == ASK_JOBS) {
+		lock->files.done = on_jobs;
+		error = store->ops->files(store, &lock->files, RUNS_DIRECTORY);
+	} else if (question == ASK_RUNS) {
+		error = ask_for_runs(store, lock);
 	} else {
 		lock->look.done = on_looked;
 		lock->looked = true;
@@ -203,6 +223,8 @@ static int write_lock(FILE *out, const struct view *view, const struct view_lock
 		fputs("lock=", out);
 		escape_write(out, lock->plain);
 		fprintf(out, " error=%s\n", strerrorname_np(-lock->error));
+	} else if (view->kind == VIEW_RUNS) {
+		view_runs_write(out, lock);
 	} else if (any) {
 		if (engine != NULL)
 			view_users_add_orphans(lock->claims, lock->count, engine, lock->path);
@@ -349,6 +371,28 @@ static void on_files(struct store_files *files, int error, const char *const *na
 	lock_answered(lock, error);
 }
 
+static void on_jobs(struct store_files *files, int error, const char *const *names, size_t count)
+{
+	struct view_lock *lock = (struct view_lock *)files;
+
+	if (error != 0)
+		error = view_lock_take_error(lock, error);
+	else if (!lock->view->over)
+		error = view_runs_take_jobs(lock, names, count);
+	lock_answered(lock, error);
+}
+
+static void on_runs(struct store_read *read, int error, const struct store_claim *claim)
+{
+	struct view_lock *lock = (struct view_lock *)read;
+
+	if (error != 0)
+		error = view_lock_take_error(lock, error);
+	else if (!lock->view->over)
+		error = view_runs_take(lock, claim);
+	lock_answered(lock, error);
+}
+
 static void on_claim(struct store_read *read, int error, const struct store_claim *data)
 {
 	struct view_claim *claim = (struct view_claim *)read;
@@ -427,6 +471,12 @@ int view_queues(struct viewer *viewer, const char *path, const struct view_event
 		void *context, struct view **ret)
 {
 	return start(viewer, VIEW_QUEUES, path, events, context, ret);
+}
+
+int view_runs(struct viewer *viewer, const struct view_events *events, void *context,
+	      struct view **ret)
+{
+	return start(viewer, VIEW_RUNS, "", events, context, ret);
 }
 
 int view_names(struct viewer *viewer, const char *path, const struct view_events *events,

@@ -36,14 +36,17 @@
  * In the line of a claim:
  *
  *   state        follows from the queue: a claim waits if an earlier one of another owner
- *                conflicts with it, or if its data says so. It may be a moment old. kept: nobody
- *                uses the claim. resting: it was released, and its host keeps everybody out for
- *                the rest of min_hold (engine/books/term.h). lost: the claim has gone, and its
- * holder had not released it; where lock_delay or min_hold is set, it blocks others for that time
- * (engine/books/delay.h) maybe_kept   yes: this claim of another host may be kept unused
+ *                conflicts with it, or if its data says so; with slots, until it has one. It may be
+ *                a moment old. kept: nobody uses the claim. resting: it was released, and its host
+ *                keeps everybody out for the rest of min_hold (engine/books/term.h). lost: the
+ *                claim has gone, and its holder had not released it; where lock_delay or min_hold
+ *                is set, it blocks others for that time (engine/books/delay.h)
+ *   maybe_kept   yes: this claim of another host may be kept unused
  *   maybe_former yes: this claim may pass from one caller of its host to the next: its data is of
  *                a caller that has used it, and may not use it any more
  *   mode         exclusive or shared; the stronger one, of record locks in both modes
+ *   slots        so many may hold the lock at once, as the claim's host is configured
+ *   slot         the claim's number among them, from 0 on, since it is held
  *   kind         open, flock or record; of a lock file: file, directory or
  *                symlink
  *   target       of a symlink: what it refers to
@@ -100,6 +103,14 @@ struct view_files {
 	int (*read)(const struct store_claim *claim, struct view_facts *ret);
 };
 
+/* The text of view_runs(): for each lock that has runs (claim/runs.h), the latest one that has
+ * succeeded, if there is one, and the latest of all:
+ *
+ *     lock=cron/report runs=12 failed=1
+ *     start=1795305254123 took=50 every=300000 status=0 token=4711 uid=0 host=web1
+ *     start=1795305554127 took=4 every=300000 status=1 token=4720 uid=0 host=web2
+ */
+
 struct viewer; /* makes the views of one store */
 struct view;   /* a view under way */
 
@@ -140,6 +151,11 @@ int view_queue(struct viewer *viewer, const char *path, const struct view_events
  * lock is no error. */
 int view_queues(struct viewer *viewer, const char *path, const struct view_events *events,
 		void *context, struct view **ret);
+
+/* The runs of all jobs, sorted by the path of the lock. The store has STORE_HAS_KEPT. As
+ * view_queues() otherwise. */
+int view_runs(struct viewer *viewer, const struct view_events *events, void *context,
+	      struct view **ret);
 
 /* Asks what exists at the path; on_names() is called. As view_queue() otherwise. */
 int view_names(struct viewer *viewer, const char *path, const struct view_events *events,

@@ -721,12 +721,17 @@ static void take_claim_name(struct world *world, const char *path, char *name, s
 
 static void send_ioctl(struct world *world, const struct kernel_caller *caller)
 {
-	static const uint32_t commands[] = {DLOCKFS_IOC_TOKEN, DLOCKFS_IOC_REVOKE,
-					    DLOCKFS_IOC_BREAK, 0x5401};
+	static const uint32_t commands[] = {
+		DLOCKFS_IOC_TOKEN, DLOCKFS_IOC_REVOKE,	   DLOCKFS_IOC_BREAK, 0x5401,
+		DLOCKFS_IOC_RUNS,  DLOCKFS_IOC_HELD_SINCE, DLOCKFS_IOC_RAN,
+	};
 	struct kernel_file *file = take_file(world, false);
 	uint8_t choice = take(world);
-	struct fuse_ioctl_in body = {.cmd = commands[choice % 4], .out_size = 8};
+	uint32_t command = commands[choice % (sizeof(commands) / sizeof(*commands))];
+	struct fuse_ioctl_in body = {.cmd = command, .out_size = 8};
 	struct dlockfs_steer steer = {0};
+	struct dlockfs_run run = {.start_ms = 5, .status = choice / 64, .key = "key"};
+	const void *in = &steer;
 	const struct status_node *shown =
 		file ? status_node_find(world->serving.filesystem.status, file->node) : NULL;
 
@@ -735,13 +740,19 @@ static void send_ioctl(struct world *world, const struct kernel_caller *caller)
 	body.fh = file->fh;
 	take_claim_name(world, shown ? shown->lock : NULL, steer.claim, sizeof(steer.claim));
 	/* The command says how large these are, and the kernel sees to that. */
-	if (choice % 4 == 1 || choice % 4 == 2) {
+	if (command == DLOCKFS_IOC_REVOKE || command == DLOCKFS_IOC_BREAK) {
 		body.in_size = sizeof(steer);
 		body.out_size = 0;
 		world->kernel.steered = true;
+	} else if (command == DLOCKFS_IOC_RUNS) {
+		body.out_size = sizeof(struct dlockfs_runs);
+	} else if (command == DLOCKFS_IOC_RAN) {
+		body.in_size = sizeof(run);
+		body.out_size = 0;
+		in = &run;
 	}
-	kernel_send(&world->kernel, caller, FUSE_IOCTL, file->node, file, &body, sizeof(body),
-		    &steer, body.in_size);
+	kernel_send(&world->kernel, caller, FUSE_IOCTL, file->node, file, &body, sizeof(body), in,
+		    body.in_size);
 }
 
 static void send_fsync(struct world *world, const struct kernel_caller *caller)

@@ -27,6 +27,7 @@ alarm=SECONDS               a SIGALRM after so long, and more until a call is in
 ticks=SECONDS               a SIGALRM each so long until a call is interrupted, and calls are restarted (SA_RESTART)
 quiet                       no more signals
 token                       ioctl(DLOCKFS_IOC_TOKEN)
+slot                        ioctl(DLOCKFS_IOC_SLOT)
 lease                       ioctl(DLOCKFS_IOC_LEASE): prints how many seconds are left, rounded up, or "endless"
 catch=NAME                  from now on prints "caught NAME PID TIME" whenever the signal of that name comes, to this
                             process or to a child made later; TIME as in lease.py
@@ -52,7 +53,8 @@ import sys
 import threading
 import time
 
-DLOCKFS_IOC_TOKEN, DLOCKFS_IOC_LEASE = 0x8008DF01, 0x8008DF04  # fs/dlockfs.h
+DLOCKFS_IOC_LEASE = 0x8008DF04  # fs/dlockfs.h
+NUMBERS = {"token": 0x8008DF01, "slot": 0x8008DF05}  # DLOCKFS_IOC_TOKEN, DLOCKFS_IOC_SLOT
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -196,10 +198,10 @@ def step_result(step):
         os.stat(path)
     elif name == "fsync":
         call("fsync", fd)
-    elif name == "token":
-        token = ctypes.c_uint64()
-        call("ioctl", fd, DLOCKFS_IOC_TOKEN, ctypes.byref(token))
-        return str(token.value)
+    elif name in NUMBERS:
+        number = ctypes.c_uint64()
+        call("ioctl", fd, NUMBERS[name], ctypes.byref(number))
+        return str(number.value)
     elif name == "lease":
         end_ms = ctypes.c_int64()
         call("ioctl", fd, DLOCKFS_IOC_LEASE, ctypes.byref(end_ms))

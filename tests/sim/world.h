@@ -17,6 +17,7 @@
  *   world_restart.c  daemons that are killed, and those that go on after them
  *   world_setback.c  servers that are set back, unnoticed
  *   world_fence.c    fences that take time
+ *   world_room.c     locks that several may hold at once
  *   world_told.c     claims that end though nobody has announced it
  *   world_files.c    lock files
  *   world_check.c    what must be true after every step
@@ -93,7 +94,8 @@ struct told {
 	int lock;
 	unsigned life, user;
 	uint64_t processes[CALLS_MAX];
-	struct slots slots; /* what it is good for */
+	struct slots slots; /* what it is good for, */
+	int number;	    /* and of whom, where several may hold the lock; -1: they may not */
 };
 
 /* A lock's file, opened; one or two processes make calls through it, each one at a time. */
@@ -116,7 +118,8 @@ struct user {
 	int64_t broken_ms;	/* when the claim that it holds by was taken away; 0: it was not */
 	bool broken;		/* one by which a process of its held record locks was */
 
-	int64_t held_ms;      /* when it was granted that last, which it */
+	int64_t held_ms;      /* when it was granted that, or once more by another call, */
+	int64_t again_ms;     /* which it */
 	bool holds;	      /* holds: the whole file, by flock or open, */
 	enum claim_mode mode; /* in this mode */
 };
@@ -621,6 +624,22 @@ bool call_is_under_way(const struct host *host, unsigned number);
 /* For struct faulty_settings; the context is the host. */
 void view_standing(void *context, bool over, const char *path, const char *name, const char *text);
 void view_withdrawing(void *context, const char *path, const char *name);
+
+/* world_room.c */
+
+/* Draws whether several may hold locks, in a world of flock and open alone. */
+void world_draw_room(struct world *world);
+
+/* So many may hold the lock at once. */
+int lock_room(const struct world *world, int lock);
+
+/* Of a claim of a lock that several may hold, which is granted: the one in front that it must not
+ * pass by; NULL: there is none. */
+const struct view_claim *room_find_respected(const struct call *call, const struct view *view,
+					     const struct view_claim *own);
+
+/* The user holds the lock: its number is a holder's. `used` has those of the others. */
+void check_number(const struct user *user, bool *used);
 
 /* world_handoff.c */
 

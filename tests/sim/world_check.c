@@ -118,6 +118,8 @@ static bool must_respect(const struct call *call, const struct view_claim *own,
 static const struct view_claim *find_respected(const struct call *call, const struct view *view,
 					       const struct view_claim *own)
 {
+	if (lock_room(call->user->host->world, call->user->lock) > 1)
+		return room_find_respected(call, view, own);
 	for (const struct view_claim *front = view->claims; front < own; front++)
 		if (must_respect(call, own, front))
 			return front;
@@ -181,6 +183,8 @@ static void check_delay(const struct call *call)
 	int lock = call->user->lock;
 	int64_t delay_ms = delay_at_least(world->policies[lock].lock_delay_ms);
 
+	if (lock_room(world, lock) > 1) /* who was lost takes up room, like others */
+		return;
 	for (size_t i = 0; i < world->standings_count; i++) {
 		const struct standing *standing = &world->standings[i];
 
@@ -280,34 +284,33 @@ static bool is_of_host(const struct host *host, const struct view_claim *claim)
 	return claim->standing != NULL && claim->standing->life == host->life;
 }
 
+/* What is counted twice, as a claim and as a call, makes this milder where several may hold. */
 bool check_conflict(const struct call *call, bool here)
 {
 	struct host *host = call->user->host;
 	const struct view *view = view_of(host->world, call->user->lock);
+	int count = 0, room = lock_room(host->world, call->user->lock);
 
 	for (size_t i = 0; i < view->count; i++)
-		if ((!here || is_of_host(host, &view->claims[i])) &&
-		    is_reason(call, &view->claims[i]))
-			return true;
+		count += (!here || is_of_host(host, &view->claims[i])) &&
+			 is_reason(call, &view->claims[i]);
 	for (int i = 0; i < PROCESSES_MAX; i++)
-		if (process_opposes(host, &host->processes[i], call))
-			return true;
+		count += process_opposes(host, &host->processes[i], call);
 	for (int i = 0; i < USERS_MAX; i++) {
 		const struct user *other = &host->users[i];
 
-		if (user_opposes(other, call))
-			return true;
+		count += user_opposes(other, call);
 		for (int j = 0;
 		     other->owner != NULL && other->lock == call->user->lock && j < CALLS_MAX;
 		     j++) {
 			const struct call *wish = &other->calls[j];
 
-			if ((wish->waiting || wish->interrupted) && wish->kind != CALL_TEST &&
-			    slots_conflict(wish->slots, call->slots) && !calls_are_one(wish, call))
-				return true;
+			count += (wish->waiting || wish->interrupted) && wish->kind != CALL_TEST &&
+				 slots_conflict(wish->slots, call->slots) &&
+				 !calls_are_one(wish, call);
 		}
 	}
-	return false;
+	return count >= room;
 }
 
 bool check_opposed(const struct call *call)
@@ -579,6 +582,19 @@ static const struct view_claim *find_foreign_holder(const struct view *view)
 	return NULL;
 }
 
+/* No more than may hold the lock do, and no two have one number. */
+static void check_room(struct world *world, int lock, const struct holder *holders, int count,
+		       bool foreign)
+{
+	bool used[CLAIMS_MAX] = {false};
+
+	if (count + foreign > lock_room(world, lock))
+		world_fail(world, "%d have %s, which only %d may", count + foreign,
+			   world_lock(lock), lock_room(world, lock));
+	for (int i = 0; i < count; i++)
+		check_number(holders[i].user, used);
+}
+
 /* Nobody can ask on a host that is paused; the first thing that it does when it goes on is to look
  * at the clock, and then it is asked. One whose clock stood still is not, for a while: nobody can
  * tell it how long that was. What it is granted meanwhile is check_grant()'s business. */
@@ -599,6 +615,10 @@ static void check_exclusion(struct world *world, int lock)
 			world_fail(world, "host %d has %s in a session that may be over", i,
 				   world_lock(lock));
 		count += more;
+	}
+	if (lock_room(world, lock) > 1) {
+		check_room(world, lock, holders, count, foreign != NULL);
+		return;
 	}
 	for (int i = 0; foreign != NULL && i < count; i++)
 		if (slots_conflict(holders[i].slots,
@@ -681,14 +701,20 @@ static void check_quiet_call(const struct call *call)
 	const struct view *view = view_of(world, user->lock);
 	const struct view_claim *own = view_find(view, call);
 
-	if (!call->waiting || check_opposed(call) || (own == NULL && are_held_back(world, view)))
+	int in_front = 0, room = lock_room(world, user->lock);
+
+	if (!call->waiting || (room == 1 && check_opposed(call)) ||
+	    (own == NULL && are_held_back(world, view)))
 		return;
 	/* Its holder may have lost it just now, though nobody does anything. */
 	if (world->policies[user->lock].max_hold_ms > 0)
 		return;
 	for (size_t i = 0; own != NULL && i < view->count; i++)
-		if (&view->claims[i] != own && is_in_front(call, own, &view->claims[i]))
-			return;
+		in_front += &view->claims[i] != own &&
+			    (room > 1 ? &view->claims[i] < own
+				      : is_in_front(call, own, &view->claims[i]));
+	if (in_front >= room)
+		return;
 	world_fail(world, "user %u waits for %s, call %u, which is free", user->number,
 		   world_lock(user->lock), call->number);
 }

@@ -21,7 +21,7 @@ bool lock_has_handoff(const struct world *world, int lock)
 {
 	const struct lock_policy *policy = &world->policies[lock];
 
-	return policy->handoff > 0 || policy->keep_ms > 0;
+	return (policy->handoff > 0 || policy->keep_ms > 0) && lock_room(world, lock) == 1;
 }
 
 static bool has_handoff(const struct world *world, const struct standing *standing)

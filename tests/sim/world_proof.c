@@ -94,8 +94,8 @@ static void check_token(const struct question *question, uint64_t token)
 		const struct told *told = &world->tolds[i];
 
 		if (told->lock == user->lock && told->user != user->number &&
-		    told->token >= token && slots_conflict(told->slots, question->kept) &&
-		    !may_be_one(told, user))
+		    told->number == engine_slot(user->owner) && told->token >= token &&
+		    slots_conflict(told->slots, question->kept) && !may_be_one(told, user))
 			world_fail(world,
 				   "user %u is told token %" PRIu64 " of %s, but user %u had been "
 				   "told %" PRIu64,
@@ -123,6 +123,7 @@ static void note_token(const struct question *question, uint64_t token)
 		.life = user->host->life,
 		.user = user->number,
 		.slots = question->kept,
+		.number = engine_slot(user->owner),
 	};
 	for (int i = 0; i < CALLS_MAX; i++)
 		told->processes[i] = user->calls[i].process;

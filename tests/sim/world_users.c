@@ -394,7 +394,10 @@ static void user_flock(struct call *call)
 {
 	struct prng *prng = &call->user->host->world->prng;
 
-	user_lock(call, CALL_FLOCK, prng_chance(prng, 60) ? CLAIM_EXCLUSIVE : CLAIM_SHARED,
+	const struct user *user = call->user;
+	bool exclusive = prng_chance(prng, 60) || lock_room(user->host->world, user->lock) > 1;
+
+	user_lock(call, CALL_FLOCK, exclusive ? CLAIM_EXCLUSIVE : CLAIM_SHARED,
 		  prng_chance(prng, 70));
 }
 

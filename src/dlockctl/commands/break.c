@@ -37,14 +37,15 @@ static int find(const struct place *place, const struct queue *queue, long long 
 static char *describe(const struct claim *claim)
 {
 	char *holder = claim_holder(claim), *age = claim_age(claim);
+	char *mode = claim_mode_words(claim);
 	char *text = claim_is_file(claim)
 			     ? must_format("%s%s%smade by %s", age[0] != '\0' ? "for " : "", age,
 					   age[0] != '\0' ? ", " : "", holder)
-			     : must_format("%s, %s%s%s, of %s", claim_state(claim),
-					   claim->shared ? "shared" : "exclusive",
+			     : must_format("%s, %s%s%s, of %s", claim_state(claim), mode,
 					   age[0] != '\0' ? ", for " : "", age, holder);
 	free(holder);
 	free(age);
+	free(mode);
 	return text;
 }
 

@@ -21,33 +21,48 @@
 #define LATE_MS	      200
 #define GRACE_MS      1000
 
-static int lock_descriptor;
+static const int *locks; /* their descriptors */
+static size_t locks_count;
 static _Atomic int64_t end_ms = INT64_MAX; /* by clock_now_ms() */
 static int64_t grace_for_ms = INT64_MIN;   /* the end for which the program was late, */
 static int64_t grace_ms;		   /* and the end of the grace for that */
 
-/* Returns whether there is a reason to ask again. */
-static bool ask(void)
+/* Asks when the lease of the lock ends. Returns 0 or an errno. */
+static int ask_one(int lock, int64_t *ret_end)
 {
-	int64_t end, now_ms;
 	int failed;
 
 	do
-		failed = ioctl(lock_descriptor, DLOCKFS_IOC_LEASE, &end);
+		failed = ioctl(lock, DLOCKFS_IOC_LEASE, ret_end);
 	while (failed < 0 && errno == EINTR);
-	now_ms = clock_now_ms();
-	if (failed == 0)
-		atomic_store(&end_ms,
-			     end != INT64_MAX ? now_ms + end - clock_boot_ms() + MARGIN_MS : end);
-	else if (errno == ENOTTY)
-		atomic_store(&end_ms, INT64_MAX);
-	/* After other errors the lock is lost, which poll(2) of the descriptor reports. */
-	return failed == 0 && end != INT64_MAX;
+	if (failed < 0 && errno != ENOTTY)
+		return errno;
+	if (failed < 0)
+		*ret_end = INT64_MAX;
+	return 0;
 }
 
-void lease_clock_ask(int lock)
+/* Returns whether there is a reason to ask again. */
+static bool ask(void)
 {
-	lock_descriptor = lock;
+	int64_t first = INT64_MAX, end;
+
+	for (size_t i = 0; i < locks_count; i++) {
+		if (ask_one(locks[i], &end) != 0)
+			return false; /* it is lost, which poll(2) of the descriptor reports */
+		if (end < first)
+			first = end;
+	}
+	atomic_store(&end_ms, first != INT64_MAX
+				      ? clock_now_ms() + first - clock_boot_ms() + MARGIN_MS
+				      : first);
+	return first != INT64_MAX;
+}
+
+void lease_clock_ask(const int *descriptors, size_t count)
+{
+	locks = descriptors;
+	locks_count = count;
 	ask();
 }
 

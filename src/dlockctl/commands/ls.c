@@ -45,7 +45,7 @@ static void print_table(const struct queues *queues, const char *pattern,
 		const struct claim *first = holder != NULL ? holder : &queue->claims[0];
 		table_add(&table, text_printable(queue->name), HUE_NONE);
 		table_add(&table, must(strdup(claim_state(first))), claim_hue(first));
-		table_add(&table, must(strdup(first->shared ? "shared" : "exclusive")), HUE_NONE);
+		table_add(&table, claim_mode_words(first), HUE_NONE);
 		table_add(&table, claim_kind(first), HUE_NONE);
 		table_add(&table, queue_holders(queue), HUE_NONE);
 		table_add(&table, claim_age(first), HUE_NONE);

@@ -13,9 +13,19 @@ static const char run_more[] =
 	"  -s, --shared            a shared lock\n"
 	"  -n, --nonblock          do not wait: fail if it is held\n"
 	"  -w, --wait SECONDS      wait no longer than that\n"
+	"      --also NAME         this lock, too: all of them, or none, within that time. May be\n"
+	"                          repeated\n"
 	"  -E, --conflict-exit-code NUMBER\n"
 	"                          the exit status after -n or -w, instead of 1\n"
 	"  -v, --verbose           who holds the lock, and the place in the queue, while waiting\n"
+	"      --once KEY          skip it if a run for KEY has succeeded, on any host; else wait "
+	"as\n"
+	"                          a standby. -E NUMBER is the exit status if it is skipped, "
+	"instead\n"
+	"                          of 0\n"
+	"      --every PERIOD      skip it if one that has succeeded began less than 0.9 PERIOD "
+	"ago\n"
+	"  -q, --quiet             do not say that it is skipped\n"
 	"      --on-lost ACTION    if the lock is lost: term (SIGTERM to the command and its\n"
 	"                          children, SIGKILL 5 s later; the default), kill (SIGKILL), or\n"
 	"                          ignore (only a message)\n"
@@ -25,7 +35,8 @@ static const char run_more[] =
 	"($SHELL,\n"
 	"                          else /bin/sh) runs\n"
 	"\n"
-	"COMMAND finds DLOCK_NAME and DLOCK_TOKEN, the fencing token, in its environment. It is a\n"
+	"COMMAND finds DLOCK_NAME and DLOCK_TOKEN, the fencing token, in its environment, and\n"
+	"DLOCK_NAME_1, DLOCK_TOKEN_1 and so on for --also, in the order of the options. It is a\n"
 	"process group of its own; INT, TERM, HUP and QUIT are passed on to the group, USR1 and "
 	"USR2\n"
 	"to COMMAND. The lock is released when COMMAND ends, whatever it leaves behind. If "
@@ -73,7 +84,14 @@ static const struct command commands[] = {
 	{"top", "", "the locks, live; q quits", NULL, command_top},
 	{"doctor", "", "look for what is wrong with the mount and the machine", NULL,
 	 command_doctor},
-	{"metrics", "", "what this host counts, for Prometheus",
+	{"jobs", "[PATTERN]", "what has run by dlockctl run --once and --every, on any host", NULL,
+	 command_jobs},
+	{"metrics", "[--locks]", "what this host counts, for Prometheus",
+	 "      --locks             also of each lock, on all hosts: the ages of its oldest "
+	 "holder\n"
+	 "                          and waiter, and of its job the latest run. Asks the store for\n"
+	 "                          all of them: for one host of several\n"
+	 "\n"
 	 "Prints .dlockfs/metrics; or, where no daemon answers within 5 s, that dlockfs_up is 0: "
 	 "the\n"
 	 "exit status is 0 as well then.\n",

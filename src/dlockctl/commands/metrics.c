@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "dlockctl/commands/commands.h"
+#include "dlockctl/commands/metrics_locks.h"
 #include "dlockctl/mount.h"
 #include "dlockctl/probe.h"
 #include "dlockctl/tree.h"
@@ -33,7 +34,7 @@ static bool is_down(const struct probe *probe)
 	return !probe->file_answered || status_of_errno(probe->file_error) == EXIT_NO_MOUNT;
 }
 
-static int print_metrics(const char *mount)
+static int print_metrics(const char *mount, bool locks)
 {
 	struct probe probe;
 	int status = 0, error = probe_mount(mount, "metrics", &probe);
@@ -47,20 +48,36 @@ static int print_metrics(const char *mount)
 		status = tree_fail(mount, "metrics", probe.file_error);
 	else
 		fputs(probe.text, stdout);
+	if (status == 0 && locks && !is_down(&probe))
+		status = metrics_locks_print(mount);
 	free(probe.text);
 	return status;
 }
 
+enum { OPTION_LOCKS = OPTION_OWN };
+
+static const struct option long_options[] = {{"locks", no_argument, NULL, OPTION_LOCKS},
+					     COMMON_OPTIONS};
+
 int command_metrics(struct context *context, int argc, char **argv)
 {
 	struct place place;
+	bool locks = false;
+	int letter, status = -1;
 
-	int status = only_common_options(context, argc, argv, 0, 0);
+	while (status < 0 && (letter = getopt_long(argc, argv, "+:h", long_options, NULL)) != -1) {
+		if (letter == OPTION_LOCKS)
+			locks = true;
+		else
+			status = common_option(context, letter, argv);
+	}
+	if (status < 0)
+		status = check_words(context, argc, argv, 0, 0);
 	if (status >= 0)
 		return status;
 	status = place_find(context, NULL, &place);
 	if (status == 0)
-		status = print_metrics(place.mount);
+		status = print_metrics(place.mount, locks);
 	else if (status == EXIT_NO_MOUNT) {
 		print_down();
 		status = 0;

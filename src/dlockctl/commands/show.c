@@ -45,7 +45,7 @@ static void print_table(const struct queue *queue, const struct context *context
 		const struct claim *claim = &queue->claims[i];
 		table_add(&table, claim_position(claim), HUE_NONE);
 		table_add(&table, must(strdup(claim_state(claim))), claim_hue(claim));
-		table_add(&table, must(strdup(claim->shared ? "shared" : "exclusive")), HUE_NONE);
+		table_add(&table, claim_mode_words(claim), HUE_NONE);
 		table_add(&table, claim_kind(claim), HUE_NONE);
 		table_add(&table, text_printable(claim->target), HUE_NONE);
 		table_add(&table, claim_host(claim), HUE_NONE);

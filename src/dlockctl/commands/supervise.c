@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread, one epoll: the lock's descriptor, a signalfd, which also reports that the command has
- * ended or stopped, and the clock of lease_clock.h. poll(2) would not do: it asks the daemon about
- * the lock each time anything happens, and hangs if the daemon hangs. epoll asks once, and again
- * only when the daemon reports a change.
+ * One thread, one epoll: the locks' descriptors, a signalfd, which also reports that the command
+ * has ended or stopped, and the clock of lease_clock.h. poll(2) would not do: it asks the daemon
+ * about the lock each time anything happens, and hangs if the daemon hangs. epoll asks once, and
+ * again only when the daemon reports a change.
  */
 #include "dlockctl/commands/supervise.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,8 @@
 #define GRACE_MS  5000
 #define LINGER_MS 1000
 #define LEAD_MS	  200
+
+enum { EVENTS_MAX = 8 };
 
 #define LOST "the lock is lost"
 
@@ -90,7 +93,20 @@ static void signal_group(const struct state *state, int number)
 	kill(-state->command, number);
 }
 
-static void on_lost(struct state *state, const char *how)
+static const size_t NO_LOCK = SIZE_MAX;
+
+/* Which lock the descriptor is of; NO_LOCK: of none. */
+static size_t lock_of(const struct state *state, int fd)
+{
+	for (size_t i = 0; i < state->what->count; i++) {
+		if (state->what->locks[i] == fd)
+			return i;
+	}
+	return NO_LOCK;
+}
+
+/* All count as lost with one of them. */
+static void on_lost(struct state *state, size_t lock, const char *how)
 {
 	static const char *const deeds[] = {
 		[ACTION_TERM] = "the command is told to end",
@@ -99,9 +115,10 @@ static void on_lost(struct state *state, const char *how)
 	};
 	enum action action = state->what->on_lost;
 
-	epoll_ctl(state->epoll, EPOLL_CTL_DEL, state->what->lock, NULL);
+	for (size_t i = 0; i < state->what->count; i++)
+		epoll_ctl(state->epoll, EPOLL_CTL_DEL, state->what->locks[i], NULL);
 	state->lost = true;
-	fail(0, "%s: %s; %s", state->what->name, how, deeds[action]);
+	fail(0, "%s: %s; %s", state->what->names[lock], how, deeds[action]);
 	if (action == ACTION_IGNORE)
 		return;
 	state->ending = true;
@@ -110,12 +127,13 @@ static void on_lost(struct state *state, const char *how)
 	signal_group(state, SIGCONT); /* if it is stopped */
 }
 
-static void on_revoke(struct state *state)
+static void on_revoke(struct state *state, size_t lock)
 {
 	/* The descriptor is asked once: the answer "ready" would come again and again. */
-	struct epoll_event event = {.events = 0, .data.fd = state->what->lock};
-	epoll_ctl(state->epoll, EPOLL_CTL_MOD, state->what->lock, &event);
-	fail(0, "%s: somebody asks for the lock; %s", state->what->name,
+	int fd = state->what->locks[lock];
+	struct epoll_event event = {.events = 0, .data.fd = fd};
+	epoll_ctl(state->epoll, EPOLL_CTL_MOD, fd, &event);
+	fail(0, "%s: somebody asks for the lock; %s", state->what->names[lock],
 	     state->what->on_revoke == ACTION_TERM
 		     ? "the command is told to end"
 		     : "the command goes on, as --on-revoke=ignore says");
@@ -129,17 +147,17 @@ static void on_revoke(struct state *state)
  * The command
  */
 
-/* Whether the lock is lost by now, without waiting. */
-static bool is_lost(const struct state *state)
+/* The lock that is lost by now; NO_LOCK: none is. Waits no longer than that. */
+static size_t find_lost(const struct state *state, int timeout_ms)
 {
-	struct epoll_event events[2];
-	int count = epoll_wait(state->epoll, events, 2, 0);
+	struct epoll_event events[EVENTS_MAX];
+	int count = epoll_wait(state->epoll, events, EVENTS_MAX, timeout_ms);
 	for (int i = 0; i < count; i++) {
-		if (events[i].data.fd == state->what->lock &&
-		    (events[i].events & (EPOLLERR | EPOLLHUP)) != 0)
-			return true;
+		size_t lock = lock_of(state, events[i].data.fd);
+		if (lock != NO_LOCK && (events[i].events & (EPOLLERR | EPOLLHUP)) != 0)
+			return lock;
 	}
-	return false;
+	return NO_LOCK;
 }
 
 /* The command has stopped because of the terminal: then the whole job, with dlockctl, stops, too.
@@ -156,8 +174,9 @@ static void stop_with_command(struct state *state)
 	sigprocmask(SIG_BLOCK, &stop, NULL);
 	give_terminal(state, getpgrp(), state->command);
 	/* A stopped dlockctl could not watch the lock. */
-	if (!state->ending && is_lost(state))
-		on_lost(state, LOST);
+	size_t lost = state->ending ? NO_LOCK : find_lost(state, 0);
+	if (lost != NO_LOCK)
+		on_lost(state, lost, LOST);
 	signal_group(state, SIGCONT);
 }
 
@@ -273,7 +292,9 @@ static int prepare(struct state *state)
 	state->terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	state->lends = !is_pipe(STDIN_FILENO) && !is_pipe(STDOUT_FILENO);
 	int error = watch(state, state->signals, EPOLLIN);
-	return error != 0 ? error : watch(state, state->what->lock, EPOLLPRI);
+	for (size_t i = 0; error == 0 && i < state->what->count; i++)
+		error = watch(state, state->what->locks[i], EPOLLPRI);
+	return error;
 }
 
 static void finish(struct state *state)
@@ -285,12 +306,14 @@ static void finish(struct state *state)
 	}
 }
 
-static void on_lock(struct state *state, uint32_t events)
+static void on_lock(struct state *state, size_t lock, uint32_t events)
 {
+	if (state->lost)
+		return;
 	if ((events & (EPOLLERR | EPOLLHUP)) != 0)
-		on_lost(state, LOST);
+		on_lost(state, lock, LOST);
 	else if ((events & EPOLLPRI) != 0)
-		on_revoke(state);
+		on_revoke(state, lock);
 }
 
 /* Whether any process of the group is left. */
@@ -309,12 +332,12 @@ static bool is_over(const struct state *state)
 static void look_at_clock(struct state *state)
 {
 	if (!state->lost && lease_clock_is_over())
-		on_lost(state, "the daemon has not answered before the lease ended: " LOST);
+		on_lost(state, 0, "the daemon has not answered before the lease ended: " LOST);
 }
 
 static void loop(struct state *state)
 {
-	struct epoll_event events[2];
+	struct epoll_event events[EVENTS_MAX];
 
 	while (!is_over(state)) {
 		look_at_clock(state);
@@ -324,12 +347,13 @@ static void loop(struct state *state)
 			timeout_ms = lease_clock_left_ms();
 		if (state->ending && left_ms <= 0)
 			signal_group(state, SIGKILL);
-		int count = epoll_wait(state->epoll, events, 2, timeout_ms);
+		int count = epoll_wait(state->epoll, events, EVENTS_MAX, timeout_ms);
 		/* The lock comes first: a command that ended while the lock was lost counts as
 		 * ended by the loss. */
 		for (int i = 0; i < count; i++) {
-			if (events[i].data.fd == state->what->lock)
-				on_lock(state, events[i].events);
+			size_t lock = lock_of(state, events[i].data.fd);
+			if (lock != NO_LOCK)
+				on_lock(state, lock, events[i].events);
 		}
 		for (int i = 0; i < count; i++) {
 			if (events[i].data.fd == state->signals)
@@ -355,24 +379,23 @@ static void pass_on_interrupt(const struct state *state, bool had_terminal)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* Whether the command ended because the lock is lost: by the daemon's on_lost, whose signal comes a
- * moment before the descriptor reports the loss. */
-static bool was_lost(const struct state *state)
+/* The lock for whose loss the command ended: by the daemon's on_lost, whose signal comes a moment
+ * before the descriptor reports the loss. NO_LOCK: none is lost. */
+static size_t find_cause(const struct state *state)
 {
 	if (!state->signalled)
-		return is_lost(state);
-	struct epoll_event events[1];
+		return find_lost(state, 0);
 	epoll_ctl(state->epoll, EPOLL_CTL_DEL, state->signals, NULL);
-	int count = epoll_wait(state->epoll, events, 1, LEAD_MS);
+	size_t lost = find_lost(state, LEAD_MS);
 	watch(state, state->signals, EPOLLIN);
-	return count > 0 && (events[0].events & (EPOLLERR | EPOLLHUP)) != 0;
+	return lost;
 }
 
 int supervise(const struct supervised *supervised)
 {
 	struct state state = {.what = supervised, .epoll = -1, .signals = -1, .terminal = -1};
 
-	lease_clock_ask(supervised->lock);
+	lease_clock_ask(supervised->locks, supervised->count);
 	int error = prepare(&state);
 	if (error == 0)
 		error = start(&state);
@@ -384,8 +407,9 @@ int supervise(const struct supervised *supervised)
 			    supervised->command[0], strerror(-error));
 	}
 	loop(&state);
-	if (!state.ending && was_lost(&state)) {
-		on_lost(&state, LOST);
+	size_t cause = state.ending ? NO_LOCK : find_cause(&state);
+	if (cause != NO_LOCK) {
+		on_lost(&state, cause, LOST);
 		loop(&state);
 	}
 	bool had_terminal = terminal_is_of(&state, state.command);

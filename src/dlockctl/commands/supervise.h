@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A command that runs while a lock is held, and not much longer.
+ * A command that runs while a lock is held, or all of several, and not much longer.
  *
  *     running --command ends--------------------------------> its status
  *     running --lock lost, ACTION_IGNORE--> running, a message
@@ -13,13 +13,16 @@
 #ifndef DLOCKCTL_COMMANDS_SUPERVISE_H
 #define DLOCKCTL_COMMANDS_SUPERVISE_H
 
+#include <stddef.h>
+
 #include "dlockctl/dlockctl.h"
 
 enum action { ACTION_TERM, ACTION_KILL, ACTION_IGNORE };
 
 struct supervised {
-	int lock;	  /* the descriptor that holds the lock, with O_CLOEXEC */
-	const char *name; /* of the lock, printable */
+	const int *locks;	  /* the descriptors that hold the locks, with O_CLOEXEC, */
+	size_t count;		  /* one or more, in an array that stays until the program ends; */
+	const char *const *names; /* and the names of the locks, printable */
 	enum action on_lost;
 	enum action on_revoke;
 	char **command; /* its words, the last one NULL */

@@ -167,7 +167,7 @@ static void fill_table(struct table *table, const struct view *view, size_t rows
 		table_add(table, text_printable(queue->name), HUE_NONE);
 		table_add(table, must_format("%zu", queue->waiters), HUE_NONE);
 		table_add(table, must(strdup(claim_state(first))), HUE_NONE);
-		table_add(table, must(strdup(first->shared ? "shared" : "exclusive")), HUE_NONE);
+		table_add(table, claim_mode_words(first), HUE_NONE);
 		table_add(table, claim_kind(first), HUE_NONE);
 		table_add(table, queue_holders(queue), HUE_NONE);
 		table_add(table, claim_age(first), HUE_NONE);

@@ -20,11 +20,16 @@ struct wait {
 	long long limit_ms; /* -1: none */
 };
 
-/* A lock that this host keeps unused is free. */
+/* A lock that this host keeps unused is free, and one of several slots that has one left. */
 static bool is_free(const struct queues *queues)
 {
-	bool known = queues->bad_lines == 0 && queues->unreadable == 0;
-	return known && (queues->count == 0 || queues->list[0].count == queues->list[0].kept);
+	if (queues->bad_lines != 0 || queues->unreadable != 0)
+		return false;
+	if (queues->count == 0)
+		return true;
+	const struct queue *queue = &queues->list[0];
+	int64_t slots = queue->count > 0 ? queue->claims[queue->count - 1].slots : 1;
+	return queue->count == queue->kept || (int64_t)queue->count < slots;
 }
 
 /* Reads the queue once. Returns 0, -1 to read again, or a status whose error has been reported.

@@ -248,6 +248,7 @@ void claim_start_over(struct claim *claim)
 	claim->overseen = claim->shown = claim->rivaled = claim->revoked = claim->data.stale =
 		claim->place.requeue = false;
 	claim->place.version = 0;
+	claim->place.slots = claim->place.slot = 0;
 	free(claim->wanted_by);
 	claim->wanted_by = NULL;
 	claim->marker.asked = claim->marker.stands = false;
@@ -321,6 +322,9 @@ void claim_place(struct claim *claim)
 	claim->list_wanted = 0;
 	claim->held_back_ms = 0;
 	precedence_take_anchor(claim);
+	claim->place.slots = 0;
+	if (slots_are_several(lock) && !claim->place.parts.record)
+		claim->place.slots = (uint32_t)slots_count(lock);
 	char *data = wish_format_data(claim);
 	if (data == NULL) {
 		lock_retry_in(engine, RETRY_MEMORY_MS);

@@ -196,6 +196,12 @@ static inline bool claim_asks_and_waits(const struct claim *claim)
 	return wish != NULL && wish->waits;
 }
 
+/* Whether it is held, or somebody waits for it and may: so it goes only as its owner pleases. */
+static inline bool claim_stays(const struct claim *claim)
+{
+	return claim->state == CLAIM_HELD || claim_asks_and_waits(claim);
+}
+
 /* Of a lock: place() under way. */
 struct placing {
 	size_t count;	  /* engine->limits.placing at most */

@@ -111,14 +111,17 @@ bool conflict_is_here(const struct owner *owner, struct range range)
 			  .parts = {.mode = range.mode, .span = range.span},
 			  .ranges = owner->records != NULL ? &coverage.ranges : NULL},
 	};
+	int64_t taken = 0;
+
 	for (size_t i = 0; i < 2; i++) {
 		const struct claim *claim;
 		CLAIMS_FOREACH (lists[i], claim) {
 			if (claim->wishes == NULL || claim_is_spare(claim) ||
 			    !conflict_between(&claim->place, &asked.place))
 				continue;
-			if (claim->state == CLAIM_HELD ||
-			    (claim_asks_and_waits(claim) && !may_go_first(owner)))
+			taken += claim->state == CLAIM_HELD ||
+				 (claim_asks_and_waits(claim) && !may_go_first(owner));
+			if (taken >= slots_count(owner->lock))
 				return true;
 		}
 	}

@@ -46,7 +46,7 @@ void grace_begin(struct claim *claim, const struct rival *rival)
 
 	if (wish->grace == GRACE_RUNS || wish->grace == GRACE_OVER)
 		return;
-	if (!by_policy && is_to_be_read(rival)) {
+	if (!by_policy && is_to_be_read(rival) && claim->place.blocker == &rival->place) {
 		wish->grace = GRACE_READS;
 		return;
 	}

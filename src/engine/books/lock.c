@@ -43,6 +43,20 @@ bool lock_may_log(const struct lock *lock, const char *what, int error)
 				strlen(lock->path), error);
 }
 
+bool lock_is_taken_so(const struct lock *lock, enum lock_kind kind, enum claim_mode mode)
+{
+	const char *what = kind == LOCK_KIND_RECORD ? "record lock" : "shared lock";
+
+	if (!slots_are_several(lock) || (kind != LOCK_KIND_RECORD && mode == CLAIM_EXCLUSIVE))
+		return true;
+	if (lock_may_log(lock, what, -EINVAL))
+		log_lock_error(lock->path,
+			       "with slots = %lld it is locked exclusively and as a whole only, a "
+			       "%s is refused with EINVAL",
+			       (long long)slots_count(lock), what);
+	return false;
+}
+
 bool lock_has_abilities(const struct lock *lock, unsigned abilities)
 {
 	unsigned missing = abilities & ~lock->engine->abilities;

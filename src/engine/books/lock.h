@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "claim/name.h"
+#include "engine/books/events.h"
+
 struct claim;
 struct engine;
 struct lock;
@@ -20,7 +23,8 @@ struct listing {
 	bool read_since;     /* the latest one was sent: data of a rival */
 	uint64_t sent, done; /* so many of them */
 	uint64_t wanted;     /* nothing is granted before that list; 0: there was none */
-	bool mixed;	     /* the log has told of claims of another recipe */
+	bool mixed;	     /* the log has told of claims of another recipe, or of other slots */
+	int64_t behind;	     /* turnstile.c: made because of the place of that order, the latest */
 
 	/* Once it is known, the queue has every claim of an order up to known_to that exists:
 	 * claims in front can go, but never come. It is known only while a claim of ours stands in
@@ -69,6 +73,10 @@ bool lock_try_grant(struct engine *engine);
 /* Whether the log may tell that the store refused something: whoever is refused may ask again at
  * once. */
 bool lock_may_log(const struct lock *lock, const char *what, int error);
+
+/* Whether the lock is taken in that mode: where several may hold it, there are exclusive locks of
+ * the whole file alone. If not, the log tells. */
+bool lock_is_taken_so(const struct lock *lock, enum lock_kind kind, enum claim_mode mode);
 
 /* Whether the store has all these abilities. If not, the log tells. */
 bool lock_has_abilities(const struct lock *lock, unsigned abilities);

@@ -185,16 +185,17 @@ static bool would_wait_for(const struct claim *claim, const struct store_entry *
 	       !may_be_none(lock, entry);
 }
 
-/* The same for claims of this host, of which more is known. */
-static bool would_wait_here_for(const struct claim *claim)
+/* For how many claims of this host it would have to wait: of them more is known. */
+static int64_t count_held(const struct claim *claim)
 {
 	const struct claim *held;
+	int64_t count = 0;
+
 	CLAIMS_FOREACH (claim->place.lock->queue.first, held) {
-		if (held->state == CLAIM_HELD && !claim_is_spare(held) &&
-		    conflict_between(&held->place, &claim->place))
-			return true;
+		count += held->state == CLAIM_HELD && !claim_is_spare(held) &&
+			 conflict_between(&held->place, &claim->place);
 	}
-	return false;
+	return count;
 }
 
 struct claim *numbers_find_refused(const struct lock *lock, const struct store_entry *entries,
@@ -206,10 +207,10 @@ struct claim *numbers_find_refused(const struct lock *lock, const struct store_e
 		if (claim->state != CLAIM_WANTED || asked == NULL || asked->waits ||
 		    claim->list_wanted == 0 || claim->list_wanted > lock->listing.done)
 			continue;
-		bool refused = would_wait_here_for(claim);
-		for (size_t i = 0; i < count && !refused; i++)
-			refused = would_wait_for(claim, &entries[i]);
-		if (refused)
+		int64_t taken = count_held(claim);
+		for (size_t i = 0; i < count; i++)
+			taken += would_wait_for(claim, &entries[i]);
+		if (taken >= slots_count(lock))
 			return claim;
 	}
 	return NULL;

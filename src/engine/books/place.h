@@ -24,6 +24,8 @@ struct place {
 	bool says_keep : 1;	  /* its data does: perhaps nobody holds by it */
 	bool requeue : 1;	  /* it is to be queued again, and everybody passes it */
 	bool yields : 1;  /* it is in the cycle of deadlock.c, and can be made to let others pass */
+	uint32_t slots;	  /* slots.h: as its data say, or are about to; 0: it takes no number */
+	uint32_t slot;	  /* 1 more than its number; 0: it has none, as far as is known */
 	uint32_t version; /* so often its data was changed, which is known and was read */
 	int64_t waits_for;  /* for the claim of that order */
 	uint32_t visited;   /* by the search of that number (search.h) */

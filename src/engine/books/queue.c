@@ -240,6 +240,18 @@ static void forget_contention(const struct lock *lock)
 	}
 }
 
+/* Where several may hold, there is room for one more behind a place that has gone: the first that
+ * waits there may be granted. */
+static void judge_behind(struct place *behind)
+{
+	for (; behind != NULL; behind = behind->next) {
+		if (!behind->foreign)
+			queue_judge(claim_of(behind));
+		if (slots_lack_number(behind))
+			return;
+	}
+}
+
 void queue_remove(struct place *place)
 {
 	struct lock *lock = place->lock;
@@ -248,6 +260,8 @@ void queue_remove(struct place *place)
 		queue_drop_from_changed(claim_of(place));
 	place_set_blocker(place, NULL);
 	queue_weaken(place);
+	if (slots_are_several(lock))
+		judge_behind(place->next);
 	place_remove(&lock->queue, place);
 	count(place, false);
 	if (lock->seeking.cycle_expected)

@@ -103,6 +103,12 @@ int rival_note_data(struct rival *rival, const char *text, uint32_t version)
 	place->says_keep = data.keeps;
 	place->waits_for = data.waits_for;
 	place->requeue = data.requeue;
+	rival->told |= data.valid;
+	/* What was said of them once stays true. */
+	if (data.slots > 0)
+		place->slots = data.slots;
+	if (data.slot >= 0)
+		place->slot = (uint32_t)data.slot + 1;
 	rival->trip_ms = data.trip_ms;
 	if (data.has_ranges && place->parts.record)
 		error = note_ranges(place, &data.ranges);

@@ -38,6 +38,7 @@ struct rival {
 	bool aged : 1;	       /* of an orphan: held_ms is as good as can be known */
 	bool looked_ahead : 1; /* since the last list the next one in front is watched */
 	bool overseer : 1;     /* no claim, but the watch of one of ours; in lock->overseers */
+	bool told : 1;	       /* its data were read, and were of dlockfs */
 	bool may_wait : 1;     /* as found out by */
 	uint32_t judged;       /* by the search of that number (search.h) */
 	int64_t trip_ms;       /* of its host, as its data say; 0: not known */

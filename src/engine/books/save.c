@@ -69,6 +69,12 @@ const struct field engine_handoff_fields[] = {
 	{0},
 };
 
+const struct field engine_place_fields[] = {
+	{"slots", FIELD_UNSIGNED(struct place, slots, CLAIM_DATA_SLOTS_MAX), FIELD_OR(0)},
+	{"slot", FIELD_UNSIGNED(struct place, slot, CLAIM_DATA_SLOTS_MAX), FIELD_OR(0)},
+	{0},
+};
+
 /* What each line says */
 
 #define WHOLE(type, part) STATE_WHOLE(part, type, item)
@@ -233,6 +239,7 @@ static void save_claim(const struct state_item *item, FILE *out)
 	state_flag(out, "revoked", claim->revoked);
 	state_flag(out, "marked", claim->marker.asked);
 	state_flag(out, "amend", is_to_be_amended(claim));
+	fields_save(engine_place_fields, &claim->place, out);
 	if (claim->place.holds != NULL)
 		state_ranges(out, "holds", claim->place.holds);
 	if (claim_coverage(claim) != NULL)

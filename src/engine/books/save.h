@@ -28,7 +28,7 @@ extern const char *const engine_kind_words[LOCK_KIND_RECORD + 1];
 
 /* The members that are saved as they are. */
 extern const struct field engine_fields[], engine_lock_fields[], engine_owner_fields[],
-	engine_wish_fields[], engine_handoff_fields[];
+	engine_wish_fields[], engine_handoff_fields[], engine_place_fields[];
 
 /* Tells the journal that something has changed which save.c writes of the struct. Whoever sets such
  * a member calls this. */

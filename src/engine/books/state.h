@@ -68,6 +68,7 @@
 #include "engine/books/round_trip.h"
 #include "engine/books/save.h"
 #include "engine/books/seek.h"
+#include "engine/books/slots.h"
 #include "engine/books/tenant.h"
 #include "engine/books/term.h"
 #include "journal/journal.h"
@@ -223,10 +224,12 @@ static inline bool lock_heeds_orphans(const struct lock *lock)
 	return lock->policy.lock_delay_ms > 0 || lock->policy.min_hold_ms > 0;
 }
 
-/* The mode in which the lock is taken by who asks for that one. */
+/* The mode in which the lock is taken by who asks for that one. What a lock of several slots has
+ * not got is refused, not replaced. */
 static inline enum claim_mode lock_mode(const struct lock *lock, enum claim_mode mode)
 {
-	return claim_recipe_shares(lock_recipe(lock)) ? mode : CLAIM_EXCLUSIVE;
+	return claim_recipe_shares(lock_recipe(lock)) || slots_are_several(lock) ? mode
+										 : CLAIM_EXCLUSIVE;
 }
 
 #endif

@@ -171,6 +171,8 @@ char *wish_format_data(const struct claim *claim)
 		.waits_for = claim->place.waits_for,
 		.keeps = claim->place.says_keep,
 		.rest = rest_of(claim),
+		.slots = claim->place.slots,
+		.slot = slots_number(&claim->place),
 		.trip_ms = round_trip_shortest_ms(&claim->place.lock->engine->session.round_trip),
 	};
 	char text[ENGINE_TEXT_BYTES];

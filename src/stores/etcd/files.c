@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Lock files: alter(), files() and read() of the etcd store. A file is a key
- * with the lease of the session that made it (keys.h), so one transaction does all steps or none.
+ * with the lease of the session that made it (keys.h), or with none if it is kept, so one
+ * transaction does all steps or none.
  *
  * Asked from outside of the engine, but in its session: an alteration that waits when the
  * connection is lost is never sent, and one that is under way cannot be carried out after the next
@@ -56,6 +57,10 @@ struct file_request {
 	struct etcd_key keys[STORE_STEPS_MAX];
 	/* alter(): what is to be done, and the session that it was called in */
 	struct store_step steps[STORE_STEPS_MAX]; /* only kind and version */
+	struct standing { /* STEP_STAND: of the claim, whose key is in `keys` */
+		struct etcd_key data, end;
+		int64_t order;
+	} standing[STORE_STEPS_MAX];
 	char *values[STORE_STEPS_MAX];
 	int64_t lease;
 	uint64_t epoch;
@@ -125,6 +130,8 @@ static void finish(struct operation *operation)
 		leave_turns(operation);
 		for (size_t i = 0; i < file->count; i++) {
 			free(file->keys[i].bytes);
+			free(file->standing[i].data.bytes);
+			free(file->standing[i].end.bytes);
 			free(file->values[i]);
 		}
 		free(file->waiting);
@@ -240,12 +247,27 @@ static void release_waiters(struct operation *operation)
 
 /* alter() */
 
+/* Returns false when out of memory. */
+static bool copy_claim(struct file_request *file, size_t i, const char *root,
+		       const struct store_step *step)
+{
+	struct etcd_named claim = etcd_key_of_claim(root, step->path, step->text);
+
+	file->keys[i] = claim.key;
+	file->standing[i].order = claim.order;
+	return claim.key.bytes != NULL && etcd_key_of_data(&file->standing[i].data, &claim.key) &&
+	       etcd_key_end_of_claim(&file->standing[i].end, &claim.key);
+}
+
+/* Returns false when out of memory. */
 static bool copy_step(struct file_request *file, const char *root, const struct store_step *step)
 {
-	bool is_new = step->kind == STEP_MAKE || step->kind == STEP_TAKE;
+	bool is_new = step->kind == STEP_MAKE || step->kind == STEP_TAKE || step->kind == STEP_KEEP;
 	size_t i = file->count++;
 
 	file->steps[i] = (struct store_step){.kind = step->kind, .version = step->version};
+	if (step->kind == STEP_STAND)
+		return copy_claim(file, i, root, step);
 	if (!etcd_key_of_file(&file->keys[i], root, step->path))
 		return false;
 	if (!is_new && step->kind != STEP_REPLACE)
@@ -262,6 +284,7 @@ static void require(struct transaction *transaction, const struct file_request *
 
 	switch (file->steps[i].kind) {
 	case STEP_MAKE:
+	case STEP_KEEP:
 		etcd_transaction_require_created(transaction, key, 0);
 		break;
 	case STEP_TAKE:
@@ -276,6 +299,10 @@ static void require(struct transaction *transaction, const struct file_request *
 	case STEP_CHECK:
 		etcd_transaction_require_lease(transaction, key, file->lease);
 		break;
+	case STEP_STAND:
+		etcd_transaction_require_created(transaction, key, file->standing[i].order);
+		etcd_transaction_require_version(transaction, &file->standing[i].data, version);
+		break;
 	}
 }
 
@@ -288,6 +315,9 @@ static void act(struct transaction_branch *then, const struct file_request *file
 	case STEP_TAKE:
 		etcd_transaction_put(then, key, file->values[i], file->lease);
 		break;
+	case STEP_KEEP:
+		etcd_transaction_put(then, key, file->values[i], 0);
+		break;
 	case STEP_REPLACE:
 		/* It stays with the session that made it. */
 		etcd_transaction_put(then, key, file->values[i], 0)->ignore_lease = true;
@@ -296,6 +326,7 @@ static void act(struct transaction_branch *then, const struct file_request *file
 		etcd_transaction_delete(then, key, NULL);
 		break;
 	case STEP_CHECK:
+	case STEP_STAND:
 		break;
 	}
 }
@@ -313,10 +344,24 @@ static int say_alter(struct operation *operation, struct transaction *transactio
 	for (size_t i = 0; i < file->count; i++) {
 		require(transaction, file, i);
 		act(&transaction->then, file, i);
-		etcd_transaction_range(&transaction->otherwise, &file->keys[i], NULL)->keys_only =
-			true;
+		etcd_transaction_range(&transaction->otherwise, &file->keys[i],
+				       file->steps[i].kind == STEP_STAND ? &file->standing[i].end
+									 : NULL)
+			->keys_only = true;
 	}
 	return 0;
+}
+
+/* As find_obstacle(), of STEP_STAND. */
+static int find_fallen(const struct file_request *file, size_t i, const Etcd__RangeResponse *found)
+{
+	const Etcd__KeyValue *kv = found != NULL && found->n_kvs > 0 ? found->kvs[0] : NULL;
+
+	if (kv == NULL || !etcd_message_is_key(kv, &file->keys[i]) ||
+	    kv->create_revision != file->standing[i].order)
+		return -ENOENT;
+	kv = etcd_message_data(found, &file->keys[i]);
+	return kv != NULL && kv->version == (int64_t)file->steps[i].version ? 0 : -ESTALE;
 }
 
 /* Why the step cannot be done, with that as the file's key; 0: it can. */
@@ -328,6 +373,7 @@ static int find_obstacle(const struct file_request *file, size_t i,
 
 	switch (file->steps[i].kind) {
 	case STEP_MAKE:
+	case STEP_KEEP:
 		return kv != NULL ? -EEXIST : 0;
 	case STEP_TAKE:
 		return 0;
@@ -339,6 +385,8 @@ static int find_obstacle(const struct file_request *file, size_t i,
 											   : 0;
 	case STEP_CHECK:
 		return kv != NULL && kv->lease == file->lease ? 0 : -ENOENT;
+	case STEP_STAND:
+		return find_fallen(file, i, found);
 	}
 	return 0;
 }

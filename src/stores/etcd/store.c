@@ -373,7 +373,7 @@ fail:
 const struct store_kind store_etcd_kind = {
 	.scheme = STORE_SCHEME_ETCD,
 	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
-		     STORE_HAS_CLIENTS | STORE_HAS_FILES,
+		     STORE_HAS_CLIENTS | STORE_HAS_FILES | STORE_HAS_KEPT,
 	.is_remote = true,
 	.open = store_etcd_open,
 	.restore_session = restore_session,

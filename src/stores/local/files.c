@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock files: entries of the service, which end with the session that made them.
+ * Lock files: entries of the service, which end with the session that made them, unless they are
+ * kept.
  * Beside the queues, whose locks may have the same paths. Loop thread only.
  */
 #include <assert.h>
@@ -94,6 +95,7 @@ int file_replace(struct file *file, const char *text)
 static void begin(struct file *file, struct local_store *store, char *text)
 {
 	set_text(file, text);
+	file->service = store->service;
 	file->store = store;
 	file->since_ms = file->changed_ms;
 	file->version = 0;
@@ -124,13 +126,26 @@ failed:
 	return NULL;
 }
 
+static void leave_session(struct file *file)
+{
+	if (file->store != NULL)
+		DL_DELETE2(file->store->files, file, store_prev, store_next);
+	file->store = NULL;
+}
+
+void file_keep(struct file *file)
+{
+	leave_session(file);
+	file_mark(file);
+}
+
 static void file_remove(struct file *file)
 {
-	struct local_service *service = file->store->service;
+	struct local_service *service = file->service;
 
 	answer_give_all(&file->watches, 0);
 	HASH_DEL(service->files, file);
-	DL_DELETE2(file->store->files, file, store_prev, store_next);
+	leave_session(file);
 	service_unmark(service, &file->item);
 	free(file->text);
 	free(file);
@@ -142,6 +157,12 @@ void files_end(struct local_store *store)
 		file_remove(store->files);
 }
 
+void files_free(struct local_service *service)
+{
+	while (service->files != NULL)
+		file_remove(service->files);
+}
+
 static struct store_claim claim_of(const struct file *file)
 {
 	return (struct store_claim){
@@ -149,7 +170,7 @@ static struct store_claim claim_of(const struct file *file)
 		.data_bytes = strlen(file->text),
 		.since_ms = file->since_ms,
 		.changed_ms = file->changed_ms,
-		.session = file->store->session,
+		.session = file->store != NULL ? file->store->session : 0,
 		.version = file->version,
 	};
 }
@@ -226,6 +247,15 @@ struct change {
 	char *text;	   /* its new one; NULL: none */
 };
 
+static int judge_claim(const struct local_store *store, const struct store_step *step)
+{
+	const struct node *node = node_find(store->service, step->path, step->text);
+
+	if (node == NULL || node->store != store)
+		return -ENOENT;
+	return step->version == node->version ? 0 : -ESTALE;
+}
+
 /* Whether the step can be done: 0, or the error. */
 static int judge(const struct local_store *store, const struct change *change)
 {
@@ -234,6 +264,7 @@ static int judge(const struct local_store *store, const struct change *change)
 
 	switch (step->kind) {
 	case STEP_MAKE:
+	case STEP_KEEP:
 		return file == NULL ? 0 : -EEXIST;
 	case STEP_TAKE:
 		return 0;
@@ -246,6 +277,8 @@ static int judge(const struct local_store *store, const struct change *change)
 		return step->version == file->version ? 0 : -ESTALE;
 	case STEP_CHECK:
 		return file != NULL && file->store == store ? 0 : -ENOENT;
+	case STEP_STAND:
+		return judge_claim(store, step);
 	}
 	return -EINVAL;
 }
@@ -260,7 +293,8 @@ static int prepare(const struct local_store *store, struct change *change)
 		return -ENOMEM;
 	change->file = find_plain(store->service, change->path);
 	error = judge(store, change);
-	if (error != 0 || step->kind == STEP_REMOVE || step->kind == STEP_CHECK)
+	if (error != 0 || step->kind == STEP_REMOVE || step->kind == STEP_CHECK ||
+	    step->kind == STEP_STAND)
 		return error;
 	change->text = strdup(step->text);
 	return change->text != NULL ? 0 : -ENOMEM;
@@ -293,10 +327,12 @@ static void carry_out(struct local_store *store, struct change *change)
 
 	if (change->step->kind == STEP_REMOVE) {
 		file_remove(file);
+	} else if (change->step->kind == STEP_KEEP) {
+		file_keep(file); /* it was made */
 	} else if (change->text == NULL) {
 		return; /* it was made, or is only looked at */
 	} else if (change->step->kind == STEP_TAKE) {
-		DL_DELETE2(file->store->files, file, store_prev, store_next);
+		leave_session(file);
 		begin(file, store, change->text);
 	} else {
 		replace(file, change->text);

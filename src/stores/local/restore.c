@@ -79,6 +79,8 @@ static int restore_file(struct restoring *restoring)
 	file = file_create(restoring->store, path, state_get_text(in, "text"));
 	if (file == NULL)
 		return state_starve(in);
+	if (state_find_flag(in, "kept"))
+		file_keep(file);
 	return fields_restore(local_file_fields, file, in);
 }
 

@@ -66,6 +66,7 @@ static void save_file(const struct state_item *item, FILE *out)
 	state_text(out, "path", file->path);
 	state_text(out, "text", file->text);
 	fields_save(local_file_fields, file, out);
+	state_flag(out, "kept", file->store == NULL);
 	state_end(out);
 }
 
@@ -97,7 +98,7 @@ static struct state_place node_place_of(const struct state_item *item)
 static struct state_place file_place_of(const struct state_item *item)
 {
 	const struct file *file = WHOLE(const struct file, item);
-	return (struct state_place){{file->store->service->place, PART_FILES, file->serial}};
+	return (struct state_place){{file->service->place, PART_FILES, file->serial}};
 }
 
 static const struct state_kind service_kind = {service_place_of, save_service};
@@ -122,7 +123,7 @@ void node_mark(struct node *node)
 
 void file_mark(struct file *file)
 {
-	state_journal_mark(file->store->service->journal, &file->item, &file_kind);
+	state_journal_mark(file->service->journal, &file->item, &file_kind);
 }
 
 void service_unmark(struct local_service *service, struct state_item *item)

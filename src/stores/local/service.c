@@ -369,16 +369,12 @@ static struct node *find_last(const struct local_service *service)
 	return NULL;
 }
 
-void local_service_destroy(struct local_service *service)
+void orphans_free(struct local_service *service)
 {
 	struct node *orphan;
 
-	if (service == NULL)
-		return;
 	while ((orphan = find_last(service)) != NULL)
 		node_remove_orphan(orphan);
-	service_unmark(service, &service->item);
-	free(service);
 }
 
 /* A claim, or an orphan. */

@@ -111,8 +111,9 @@ struct queue {
 struct file {
 	UT_hash_handle hh; /* in local_service.files */
 	struct state_item item;
-	uint64_t serial;	   /* its place in the journal */
-	struct local_store *store; /* of the session that it ends with */
+	uint64_t serial; /* its place in the journal */
+	struct local_service *service;
+	struct local_store *store; /* of the session that it ends with; NULL: it is kept */
 	struct file *store_prev, *store_next;
 	char *text;
 	int64_t since_ms, changed_ms; /* since 1970 */
@@ -198,6 +199,9 @@ void node_remove(struct node *node, bool withdrawn);
 /* Takes the orphan out of its queue. A queue without claims goes. */
 void node_remove_orphan(struct node *node);
 
+/* No session is left: takes all orphans out of their queues. */
+void orphans_free(struct local_service *service);
+
 /* The queue as it is. Returns NULL when out of memory, or if it is NULL or has no claims. */
 struct snapshot *snapshot_create(const struct queue *queue);
 
@@ -239,6 +243,12 @@ int file_replace(struct file *file, const char *text);
 /* A new file of the session, by the kernel's path. Returns NULL when out of memory, or if there is
  * one. */
 struct file *file_create(struct local_store *store, const char *path, const char *text);
+
+/* From now on the file ends with no session. */
+void file_keep(struct file *file);
+
+/* The service ends: kept files, too. */
+void files_free(struct local_service *service);
 
 /* The session of the files is over. */
 void files_end(struct local_store *store);

@@ -381,6 +381,16 @@ static const char *on_trouble(struct store *base)
 	return NULL;
 }
 
+void local_service_destroy(struct local_service *service)
+{
+	if (service == NULL)
+		return;
+	orphans_free(service);
+	files_free(service);
+	service_unmark(service, &service->item);
+	free(service);
+}
+
 /* There is nobody else to have what goes. */
 static void on_close(struct store *base, const struct store_told *told)
 {
@@ -470,6 +480,6 @@ static int open_alone(const struct store_options *options, const struct store_ev
 const struct store_kind store_local_kind = {
 	.scheme = STORE_SCHEME_LOCAL,
 	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
-		     STORE_HAS_FILES,
+		     STORE_HAS_FILES | STORE_HAS_KEPT,
 	.open = open_alone,
 };

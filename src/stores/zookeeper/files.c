@@ -3,6 +3,8 @@
  * Lock files: alter() and files() of the ZooKeeper store. Such a file is an
  * ephemeral znode without a number (claim/file_path.h), as kazoo's create(ephemeral=True) makes it.
  *
+ * One that is kept is a persistent znode.
+ *
  * An alteration is one transaction, and a failed one is logged by the quorum like any other
  * (prove.c). Three things need more than one:
  *
@@ -50,7 +52,8 @@
 struct step {
 	enum store_step_kind kind;
 	char *znode;
-	char *text; /* NULL: the step has none */
+	char *text;	 /* NULL: the step has none */
+	char *companion; /* STEP_STAND: the znode of the claim's companion, or NULL */
 	int32_t version;
 	bool absent; /* STEP_TAKE: there is nothing to delete */
 	int op;	     /* the first of its operations */
@@ -82,6 +85,7 @@ static void finish(struct operation *operation)
 	for (size_t i = 0; i < alteration->count; i++) {
 		free(alteration->steps[i].znode);
 		free(alteration->steps[i].text);
+		free(alteration->steps[i].companion);
 	}
 }
 
@@ -134,6 +138,10 @@ static void add_step(struct operation *operation, struct step *step)
 		zoo_create_op_init(add_op(alteration), step->znode, step->text, bytes,
 				   &operation->store->rights.acl, ZOO_EPHEMERAL, NULL, 0);
 		break;
+	case STEP_KEEP:
+		zoo_create_op_init(add_op(alteration), step->znode, step->text, bytes,
+				   &operation->store->rights.acl, ZOO_PERSISTENT, NULL, 0);
+		break;
 	case STEP_REPLACE:
 		zoo_set_op_init(add_op(alteration), step->znode, step->text, bytes, step->version,
 				NULL);
@@ -142,6 +150,11 @@ static void add_step(struct operation *operation, struct step *step)
 		zoo_delete_op_init(add_op(alteration), step->znode, step->version);
 		break;
 	case STEP_CHECK:
+		zoo_check_op_init(add_op(alteration), step->znode, step->version);
+		break;
+	case STEP_STAND:
+		if (step->companion != NULL)
+			zoo_check_op_init(add_op(alteration), step->companion, -1);
 		zoo_check_op_init(add_op(alteration), step->znode, step->version);
 		break;
 	}
@@ -218,7 +231,7 @@ static struct step *find_failed(const struct operation *operation, bool *ret_mak
 	for (size_t i = 0; i < alteration->count && alteration->steps[i].op <= op; i++)
 		failed = &alteration->steps[i];
 	if (failed != NULL)
-		*ret_making = failed->kind == STEP_MAKE ||
+		*ret_making = failed->kind == STEP_MAKE || failed->kind == STEP_KEEP ||
 			      (failed->kind == STEP_TAKE && (failed->absent || op > failed->op));
 	return failed;
 }
@@ -330,7 +343,8 @@ static int step_error(const struct operation *operation, const struct step *step
 		return -ENOTDIR;
 	default:
 		return operation_error(operation, operation->code,
-				       step->kind == STEP_MAKE || step->kind == STEP_TAKE
+				       step->kind == STEP_MAKE || step->kind == STEP_TAKE ||
+						       step->kind == STEP_KEEP
 					       ? "cannot create"
 					       : "cannot change");
 	}
@@ -386,6 +400,19 @@ static void conclude_alter(struct operation *operation)
 	operation_release(operation);
 }
 
+/* The claim of STEP_STAND is as much as its companion. Returns false when out of memory. */
+static bool find_claim(const struct operation *operation, struct step *step,
+		       const struct store_step *from)
+{
+	char companion[CLAIM_NAME_BYTES];
+
+	step->znode = operation_znode(operation->store, from->path, from->text);
+	if (step->znode == NULL || !operation_find_companion(from->text, companion))
+		return step->znode != NULL;
+	step->companion = operation_znode(operation->store, from->path, companion);
+	return step->companion != NULL;
+}
+
 /* Returns false when out of memory. */
 static bool copy_step(struct operation *operation, const struct store_step *from)
 {
@@ -395,6 +422,8 @@ static bool copy_step(struct operation *operation, const struct store_step *from
 
 	step->kind = from->kind;
 	step->version = from->kind == STEP_CHECK ? -1 : (int32_t)from->version;
+	if (from->kind == STEP_STAND)
+		return find_claim(operation, step, from);
 	step->znode = operation_znode(operation->store, from->path, NULL);
 	step->text = has_text ? strdup(from->text) : NULL;
 	alteration->checks += from->kind == STEP_CHECK;

@@ -83,7 +83,10 @@
  *     |               |--- >= T/4 --|------|--
  *
  * Not covered: observers that are fed by a follower (observerMasterPort) tell the leader through
- * that follower, another half tick later; with them T has to be four ticks.
+ * that follower, another half tick later; with them T has to be four ticks. Nor a leader that has
+ * answered the echo, and stands still again before it sends the ping that was due, or whose ping
+ * alone is late on its way, by T/20; if besides that the follower is lost before it has told what
+ * it noted (tests/models/lease-zookeeper.pml).
  *
  * Pure: times are milliseconds of a clock that nobody sets and that counts while the host sleeps.
  */

@@ -92,7 +92,8 @@ bool operation_is_above_all(const struct operation *operation)
 
 bool operation_is_reserved(const struct operation *operation, const char *name)
 {
-	return (operation_is_above_all(operation) && !strcmp(name, ZOOKEEPER_SETTLED)) ||
+	return (operation_is_above_all(operation) &&
+		(!strcmp(name, ZOOKEEPER_SETTLED) || !strcmp(name, ZOOKEEPER_PRIVATE))) ||
 	       (!strcmp(operation->path, "/") && !strcmp(name, RESERVED_NAME));
 }
 

@@ -39,6 +39,9 @@
 /* Stands below the root, and is no lock: see root.c. */
 #define ZOOKEEPER_SETTLED ".dlockfs-settled"
 
+/* Likewise, and has kept files below it (claim/runs.h). */
+#define ZOOKEEPER_PRIVATE ".dlockfs"
+
 /* As a code: the request was not made, for its length (packets.h). */
 #define ZOOKEEPER_TOO_LONG 1
 

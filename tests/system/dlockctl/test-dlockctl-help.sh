@@ -9,7 +9,7 @@ expect_equal "errors of --help" "" "$(<"$dir/err")"
 version=$(sed -n "/ version: '/{s/.*version: '\([0-9.]*\)'.*/\1/p;q}" "$source_dir/meson.build")
 expect_equal "--version" "dlockctl $version" "$("$dlockctl" --version)"
 
-commands=(ls show graph run token check wait revoke break top doctor metrics)
+commands=(ls show graph run token check wait revoke break top doctor jobs metrics)
 expect_equal commands "${commands[*]}" "$(sed -n 's/^  \([a-z][a-z]*\)\( .*\)\?$/\1/p' "$dir/help" | paste -sd' ')"
 for command in "${commands[@]}"; do
     "$dlockctl" "$command" --help >"$dir/help-$command"
@@ -19,7 +19,7 @@ done
 for option in --mount --json --wide --color --help --version; do
     grep -qF -- "$option" "$dir/help" || fail "--help does not have $option"
 done
-for option in --exclusive --shared --nonblock --wait --conflict-exit-code --verbose --on-lost --on-revoke; do
+for option in --exclusive --shared --nonblock --wait --conflict-exit-code --verbose --also --once --every --quiet --on-lost --on-revoke; do
     grep -qF -- "$option" "$dir/help-run" || fail "run --help does not have $option"
 done
 for option in --mount --json --wide --on-lost --on-revoke --position --yes; do

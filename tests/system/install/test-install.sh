@@ -27,6 +27,7 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/share/doc/dlockfs/etcd.md
 .$prefix/share/doc/dlockfs/hacking.md
 .$prefix/share/doc/dlockfs/how-it-works.md
+.$prefix/share/doc/dlockfs/jobs.md
 .$prefix/share/doc/dlockfs/kubernetes/dlockfs.yaml
 .$prefix/share/doc/dlockfs/lease-time-line.svg
 .$prefix/share/doc/dlockfs/life-of-a-lock.svg
@@ -35,6 +36,7 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/share/doc/dlockfs/other-clients.md
 .$prefix/share/doc/dlockfs/programs.md
 .$prefix/share/doc/dlockfs/prometheus/dlockfs-dashboard.json
+.$prefix/share/doc/dlockfs/prometheus/dlockfs-jobs.rules.yml
 .$prefix/share/doc/dlockfs/prometheus/dlockfs.rules.yml
 .$prefix/share/doc/dlockfs/requirements.md
 .$prefix/share/doc/dlockfs/restarts.md

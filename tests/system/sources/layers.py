@@ -46,12 +46,13 @@ INNER = {"src/stores/etcd/grpc": "src/stores/etcd", "src/stores/zookeeper/sessio
 # Folders that know no layer, and that no layer knows: of one program, from the ground up.
 APART = ["src/dlockctl", "src/dlockctl/commands"]
 
-# What others than the folders above include: what is installed for programs, what a terminal may be sent, %XX, and the clock by which
-# the end of a lease is told.
+# What others than the folders above include: what is installed for programs, what a terminal may be sent, %XX, the form of the runs of a
+# job, and the clock by which the end of a lease is told.
 PUBLIC = {
     "src/base/clock.h": ["src/dlockctl"],
     "src/base/escape.h": ["src/dlockctl"],
     "src/base/printable.h": ["src/dlockctl"],
+    "src/claim/runs.h": ["src/dlockctl"],
     "fs/dlockfs.h": ["fs", "src/dlockctl"],
 }
 

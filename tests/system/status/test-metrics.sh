@@ -3,19 +3,8 @@
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
 
-# find_promtool: sets the variable promtool. Out of its package: to install that would start a server.
-find_promtool() {
-    promtool=$(command -v promtool) || promtool=$build/promtool
-    [ ! -x "$promtool" ] || return 0
-    (
-        cd "$dir"
-        apt-get -qq download prometheus || { apt-get -qq update && apt-get -qq download prometheus; }
-        dpkg-deb --fsys-tarfile prometheus_*.deb | tar -xO ./usr/bin/promtool >promtool
-        rm prometheus_*.deb
-        chmod +x promtool
-        mv promtool "$promtool"
-    )
-}
+# shellcheck source=../../lib/promtool.sh
+. "$tests/lib/promtool.sh"
 
 # scrape HOST: reads the metrics into $dir/HOST.metrics. What counts must not have become less.
 scrape() {

@@ -262,7 +262,46 @@ static void test_writes(void **state)
 	text = claim_data_format(ASKER, &data);
 	assert_string_equal(text, ASKER "ranges=r0-0,w1-9,r10-" LARGEST "\nwaits=-7\nkeep=yes\n");
 	free(text);
+
+	data = (struct claim_data){.ranges = data.ranges, .slots = 8, .slot = -1};
+	text = claim_data_format(ASKER, &data);
+	assert_string_equal(text, ASKER "slots=8\n");
+	free(text);
+	data.slot = 0;
+	text = claim_data_format(ASKER, &data);
+	assert_string_equal(text, ASKER "slots=8\nslot=0\n");
+	free(text);
 	range_set_finish(&data.ranges);
+}
+
+/* A number out of range, or none, is not there. */
+static void test_slots(void **state)
+{
+	static const struct {
+		const char *lines;
+		uint32_t slots;
+		int slot;
+	} cases[] = {
+		{"", 0, -1},
+		{"slots=8\n", 8, -1},
+		{"slots=8\nslot=0\n", 8, 0},
+		{"slot=4095\nslots=4096\n", 4096, 4095},
+		{"slots=4097\nslot=4096\n", 0, -1},
+		{"slots=1\nslot=-1\n", 0, -1},
+		{"slots=8 \nslot=x\n", 0, -1},
+		{"slots=8\nslot=1", 8, -1},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct claim_data data;
+		char text[128];
+
+		snprintf(text, sizeof(text), "format=1\n%s", cases[i].lines);
+		assert_int_equal(claim_data_parse(text, &data), 0);
+		assert_int_equal(data.slots, cases[i].slots);
+		assert_int_equal(data.slot, cases[i].slot);
+		claim_data_finish(&data);
+	}
 }
 
 static int64_t random_order(void)
@@ -448,15 +487,11 @@ static void test_uid(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reads),
-		cmocka_unit_test(test_bad_values),
-		cmocka_unit_test(test_every_cut),
-		cmocka_unit_test(test_writes),
-		cmocka_unit_test(test_reads_what_it_writes),
-		cmocka_unit_test(test_many_ranges),
-		cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_orders),
-		cmocka_unit_test(test_order_to_long_data),
+		cmocka_unit_test(test_reads),	    cmocka_unit_test(test_bad_values),
+		cmocka_unit_test(test_every_cut),   cmocka_unit_test(test_writes),
+		cmocka_unit_test(test_slots),	    cmocka_unit_test(test_reads_what_it_writes),
+		cmocka_unit_test(test_many_ranges), cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_orders),	    cmocka_unit_test(test_order_to_long_data),
 		cmocka_unit_test(test_uid),
 	};
 

@@ -95,6 +95,7 @@ static void check_defaults(void)
 	assert_int_equal(policy.linger_ms, 50);
 	assert_int_equal(policy.handoff, 0);
 	assert_int_equal(policy.keep_ms, 0);
+	assert_int_equal(policy.slots, 1);
 	assert_int_equal(policy.lock_delay_ms, 0);
 	assert_int_equal(policy.min_hold_ms, 0);
 	assert_int_equal(policy.max_hold_ms, 0);
@@ -163,6 +164,7 @@ static void test_every_key(void **state)
 		  "linger = 0ms\n"
 		  "handoff = 1000000\n"
 		  "keep = 1d\n"
+		  "slots = 4096\n"
 		  "lock_delay = 30s\n"
 		  "min_hold = 50s\n"
 		  "max_hold = 30d\n"
@@ -190,6 +192,7 @@ static void test_every_key(void **state)
 	assert_int_equal(policy.linger_ms, 0);
 	assert_int_equal(policy.handoff, 1000000);
 	assert_int_equal(policy.keep_ms, 86400000);
+	assert_int_equal(policy.slots, 4096);
 	assert_int_equal(policy.lock_delay_ms, 30000);
 	assert_int_equal(policy.min_hold_ms, 50000);
 	assert_int_equal(policy.max_hold_ms, INT64_C(30) * 86400000);
@@ -422,6 +425,8 @@ static const struct {
 	{"[locks]\nhandoff = 1000001\n",
 	 "2: handoff: bad value \"1000001\", expected a number from 0 to 1000000"},
 	{"[locks]\nmin_hold = 25h\n", "2: min_hold: bad value \"25h\", " DURATION("0ms", "1d")},
+	{"[locks]\nslots = 0\n", "2: slots: bad value \"0\", expected a number from 1 to 4096"},
+	{"[locks]\nslots = 4097\n", "2: slots: bad value \"4097\""},
 	{"[locks]\nlock_delay = 61m\n", "2: lock_delay: bad value \"61m\", " DURATION("0ms", "1h")},
 	{"[locks]\nkeep = 25h\n", "2: keep: bad value \"25h\", " DURATION("0ms", "1d")},
 	{"[locks]\nfile_ranges =\n", "2: file_ranges: bad value \"\""},
@@ -461,8 +466,8 @@ static const struct {
 	 "2: key \"on_lost\" in section [store], expected it in [locks]"},
 	{"[locks]\nranges = 1\n",
 	 "2: unknown key \"ranges\" in section [locks], expected one of wait_limit, try_limit, "
-	 "try_grace, linger, handoff, keep, lock_delay, min_hold, max_hold, process_ranges, "
-	 "file_ranges, "
+	 "try_grace, linger, handoff, keep, slots, lock_delay, min_hold, max_hold, "
+	 "process_ranges, file_ranges, "
 	 "text_limit, "
 	 "on_lost, on_revoke, "
 	 "recipe, exclusive_open, style, file_owner, steal, owner, "
@@ -1163,7 +1168,7 @@ static void test_example_has_every_key(void **state)
 		names[count] = strdup(key);
 		assert_non_null(names[count++]);
 	}
-	assert_int_equal(count, 51);
+	assert_int_equal(count, 52);
 	while (count > 0)
 		free(names[--count]);
 	free(text);

@@ -28,6 +28,25 @@ enum { MINUTE_MS = 60000, LONG_MS = 10 * MINUTE_MS, SHORT_MS = 40 };
 static struct lease_board *daemon_side;
 static struct lease_watch watch;
 
+/* What the daemon does between the two looks of the guard at the deadlines, of which the second one
+ * comes behind this call; NULL: nothing. */
+static void (*between_looks)(void);
+
+ssize_t __real_read(int fd, void *buffer, size_t bytes);
+ssize_t __wrap_read(int fd, void *buffer, size_t bytes);
+
+ssize_t __wrap_read(int fd, void *buffer, size_t bytes)
+{
+	void (*change)(void) =
+		watch.board != NULL && fd == lease_board_wake(watch.board) ? between_looks : NULL;
+
+	if (change != NULL) {
+		between_looks = NULL;
+		change();
+	}
+	return __real_read(fd, buffer, bytes);
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -89,6 +108,26 @@ static void test_waits(void **state)
 	assert_int_equal(poll(&wake, 1, 0), 1);
 	assert_int_equal(lease_watch_judge(&watch), LEASE_WATCH_WAITS);
 	assert_true(timer_ms() > 0 && timer_ms() <= MINUTE_MS);
+}
+
+static void clear(void)
+{
+	lease_board_set_deadline(daemon_side, 0, INT64_MAX, LONG_MS);
+}
+
+/* What was held is released while the guard looks, and something is held again. */
+static void test_release_between_looks(void **state)
+{
+	(void)state;
+	struct pollfd wake = {.fd = lease_board_wake(watch.board), .events = POLLIN};
+
+	lease_board_set_deadline(daemon_side, 0, clock_now_ms() + MINUTE_MS, LONG_MS);
+	between_looks = clear;
+	assert_int_equal(lease_watch_judge(&watch), LEASE_WATCH_WAITS);
+	assert_null(between_looks);
+	assert_int_equal(timer_ms(), 0);
+	lease_board_set_deadline(daemon_side, 0, clock_now_ms() + LONG_MS, LONG_MS);
+	assert_int_equal(poll(&wake, 1, 0), 1);
 }
 
 static void test_progress(void **state)
@@ -203,7 +242,7 @@ int main(void)
 		WATCH_TEST(test_waits),	       WATCH_TEST(test_progress),
 		WATCH_TEST(test_no_progress),  WATCH_TEST(test_no_more_progress),
 		WATCH_TEST(test_late_watch),   WATCH_TEST(test_too_late_watch),
-		WATCH_TEST(test_holders_only),
+		WATCH_TEST(test_holders_only), WATCH_TEST(test_release_between_looks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

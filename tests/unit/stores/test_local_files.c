@@ -44,6 +44,15 @@ static void on_session(void *context, enum store_session session, int64_t timeou
 {
 }
 
+static char placed[CLAIM_NAME_BYTES]; /* the latest claim */
+
+static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
+		      int64_t after, const struct store_entry *entries, size_t count)
+{
+	assert_int_equal(error, 0);
+	strcpy(placed, name);
+}
+
 static void on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)
 {
 	hear("proved %d%s%s", error, missing != NULL ? " " : "", missing != NULL ? missing : "");
@@ -62,6 +71,7 @@ static void on_watched(void *context, void *tag, int error)
 
 static const struct store_events events = {
 	.on_session = on_session,
+	.on_placed = on_placed,
 	.on_proved = on_proved,
 	.on_read = on_watch_read,
 	.on_watched = on_watched,
@@ -343,6 +353,36 @@ static void test_locks_beside(void **state)
 	assert_true(local_service_is_empty(f->service, "d//a/"));
 }
 
+/* A file that is kept outlives its session, and is changed while a claim stands. */
+static void test_kept(void **state)
+{
+	struct fixture *f = *state;
+	const struct claim_name name = {.id = {.session = claim_id_session(1), .number = 1},
+					.mode = CLAIM_EXCLUSIVE,
+					.span = CLAIM_SPAN_WHOLE};
+	struct store_step steps[] = {{.kind = STEP_STAND, .path = "job", .text = placed},
+				     {.kind = STEP_KEEP, .path = "top//k", .text = "first"}};
+
+	begin(&f->one);
+	f->one.store->ops->place(f->one.store, NULL, "job", &name, "", false, NULL);
+	f->one.store->ops->dispatch(f->one.store);
+	assert_string_equal(alter(&f->two, steps, 2), "-2");
+	assert_string_equal(alter(&f->one, steps, 2), "0");
+	assert_string_equal(alter(&f->one, steps, 2), "-17");
+	steps[1] = (struct store_step){STEP_REPLACE, "top//k", "more", 0};
+	steps[0].version = 1;
+	assert_string_equal(alter(&f->one, steps, 2), "-116");
+	steps[0].version = 0;
+	assert_string_equal(alter(&f->one, steps, 2), "0");
+	store_local_expire(f->one.store);
+	f->one.store->ops->dispatch(f->one.store);
+	steps[1].version = 1;
+	assert_string_equal(alter(&f->one, steps, 2), "-2");
+	assert_string_equal(read_file(&f->two, "top//k"), "more 1");
+	assert_string_equal(step(&f->two, STEP_REPLACE, "top//k", "x", STORE_ANY_VERSION), "-2");
+	assert_string_equal(list(&f->two, "top"), "0 k");
+}
+
 /* Who asks is answered whatever becomes of the session. */
 static void test_expiry(void **state)
 {
@@ -363,8 +403,9 @@ static void test_expiry(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(exists_for_all), TEST(is_of_a_session), TEST(all_or_nothing), TEST(lists),
-		TEST(proves),	      TEST(watches),	     TEST(locks_beside),   TEST(expiry),
+		TEST(exists_for_all), TEST(is_of_a_session), TEST(all_or_nothing),
+		TEST(lists),	      TEST(proves),	     TEST(watches),
+		TEST(locks_beside),   TEST(expiry),	     TEST(kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

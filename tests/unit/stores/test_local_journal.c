@@ -135,7 +135,8 @@ static void alter_file(struct fixture *fixture, struct prng *prng)
 	static const char *const files[] = {"a//x", "//a", "c//y/z"};
 	char text[TEXT_BYTES];
 	struct store_step step = {
-		.kind = (enum store_step_kind)prng_below(prng, STEP_CHECK),
+		.kind = prng_chance(prng, 20) ? STEP_KEEP
+					      : (enum store_step_kind)prng_below(prng, STEP_CHECK),
 		.path = files[prng_below(prng, 3)],
 		.text = text,
 		.version = STORE_ANY_VERSION,

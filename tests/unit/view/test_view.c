@@ -951,6 +951,25 @@ static void test_keep_of_a_waiter(void **state)
 	assert_string_equal(value(f->text, "maybe_former"), "yes");
 }
 
+/* With slots a claim is held since it has a number, wherever it stands; one that has none takes its
+ * place by the queue. */
+static void test_slots(void **state)
+{
+	struct fixture *f = *state;
+
+	place(f, 1, "a", claim_of(1, 1, CLAIM_EXCLUSIVE), "format=1\nslots=3\nslot=2\n");
+	place(f, 0, "a", claim_of(0, 1, CLAIM_EXCLUSIVE), "format=1\nslots=3\nslot=0\n");
+	place(f, 1, "a", claim_of(1, 2, CLAIM_EXCLUSIVE), "format=1\nslots=3\n");
+	place(f, 1, "a", claim_of(1, 3, CLAIM_EXCLUSIVE), "format=1\n");
+	assert_string_equal(states(queue(f, "a")), "hhww");
+	assert_non_null(strstr(f->text, "lock=a claims=4 holders=2\n"
+					"position=1 state=held mode=exclusive slots=3 slot=2 "));
+	assert_non_null(strstr(f->text, "position=2 state=held mode=exclusive slots=3 slot=0 "));
+	assert_non_null(strstr(f->text, "position=3 state=waiting mode=exclusive slots=3 "));
+	place(f, 1, "b", claim_of(1, 4, CLAIM_EXCLUSIVE), "format=1\nslots=3\n");
+	assert_string_equal(states(queue(f, "b")), "w");
+}
+
 /* What a host has held when its session ended. */
 static void lose(struct fixture *f, const char *path)
 {
@@ -1209,6 +1228,7 @@ int main(void)
 		TEST(users),
 		TEST(kept),
 		TEST(keep_of_a_waiter),
+		TEST(slots),
 		TEST(orphan),
 		TEST(searches_orphans),
 		TEST(files),

@@ -227,6 +227,57 @@ static void test_check(void **state)
 	assert_int_equal(check(a, "check//g"), -ENOENT);
 }
 
+/* A file that is kept, and changed only while a claim stands with the data that it has. */
+static void test_kept(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	uint32_t first = a->store->ops->first_version;
+	struct call claim;
+	struct asker asker;
+
+	place(a, &claim, "kept", 1);
+	assert_int_equal(ALTER(a, {STEP_STAND, "kept", claim.name, first},
+			       {STEP_KEEP, "kept/files//k", "1", 0}),
+			 0);
+	assert_int_equal(ALTER(a, {STEP_STAND, "kept", claim.name, first},
+			       {STEP_KEEP, "kept/files//k", "2", 0}),
+			 -EEXIST);
+	assert_int_equal(read_truth(b, &asker, "kept/files//k"), 0);
+	assert_int_equal(asker.claim.session, 0);
+	assert_true(asker.claim.changed_ms > 0);
+	assert_int_equal(ALTER(a, {STEP_STAND, "kept", claim.name, first},
+			       {STEP_REPLACE, "kept/files//k", "2", 0}),
+			 0);
+	expect_text(b, "kept/files//k", "2");
+	assert_int_equal(ALTER(a, {STEP_STAND, "kept", claim.name, first},
+			       {STEP_REPLACE, "kept/files//k", "3", 0}),
+			 -ESTALE);
+	/* The data of the claim are others now. */
+	assert_int_equal(write_claim(b, "kept", claim.name, "format=1\n", first), 0);
+	assert_int_equal(ALTER(a, {STEP_STAND, "kept", claim.name, first},
+			       {STEP_REPLACE, "kept/files//k", "3", 1}),
+			 -ESTALE);
+	assert_int_equal(ALTER(a, {STEP_STAND, "kept", claim.name, first + 1},
+			       {STEP_REPLACE, "kept/files//k", "3", 1}),
+			 0);
+	expect_text(b, "kept/files//k", "3");
+	/* It has gone. */
+	assert_int_equal(withdraw(a, "kept", &claim), 0);
+	assert_int_equal(ALTER(a, {STEP_STAND, "kept", claim.name, first + 1},
+			       {STEP_REPLACE, "kept/files//k", "4", 2}),
+			 -ENOENT);
+	assert_int_equal(ALTER(a, {STEP_STAND, "kept", claim.name, first + 1},
+			       {STEP_KEEP, "kept/files//other", "4", 0}),
+			 -ENOENT);
+	expect_none(b, "kept/files//other");
+	assert_int_equal(list_files(b, &asker, "kept/files"), 0);
+	assert_int_equal(asker.names_count, 1);
+	/* It outlives who has made it. */
+	close_host(a);
+	expect_text(b, "kept/files//k", "3");
+	assert_int_equal(remove_file(b, "kept/files//k", 2), 0);
+}
+
 static const char *const odd_names[] = {
 	"plain",
 	"\x01\xff%41",
@@ -591,6 +642,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(test_steps, close_hosts),
 		cmocka_unit_test_teardown(test_take, close_hosts),
 		cmocka_unit_test_teardown(test_check, close_hosts),
+		cmocka_unit_test_teardown(test_kept, close_hosts),
 		cmocka_unit_test_teardown(test_watch, close_hosts),
 		cmocka_unit_test_teardown(test_watch_cut, close_hosts),
 		cmocka_unit_test_teardown(test_names, close_hosts),

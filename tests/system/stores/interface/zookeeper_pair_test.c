@@ -89,6 +89,30 @@ static void test_one_claim(void **state)
 	assert_int_equal(withdraw(a, "pair/of/znodes", &first), 0); /* again */
 }
 
+struct stand {
+	struct store_change change;
+	int times, error;
+};
+
+static void on_stood(struct store_change *change, int error)
+{
+	struct stand *stand = (struct stand *)change;
+
+	stand->times++;
+	stand->error = error;
+}
+
+/* STEP_STAND of a claim whose data were never changed. */
+static int stand(struct host *host, const char *path, const struct call *placed)
+{
+	const struct store_step step = {STEP_STAND, path, placed->name, 0};
+	struct stand stand = {.change.done = on_stood};
+
+	assert_int_equal(host->store->ops->alter(host->store, &stand.change, &step, 1), 0);
+	WAIT_FOR(stand.times);
+	return stand.error;
+}
+
 /* Somebody has deleted one of the two: no proof of it, but it can be withdrawn. */
 static void test_half(void **state)
 {
@@ -98,8 +122,10 @@ static void test_half(void **state)
 
 	place_pair(a, &first, "half", 1, CLAIM_SHARED);
 	place_pair(a, &second, "half", 2, CLAIM_SHARED);
+	assert_int_equal(stand(a, "half", &first), 0);
 	assert_int_equal(zoo_delete(raw, znode(companion_of("half", &first)), -1), ZOK);
 	assert_int_equal(prove_one(a, "half", &first), -ENOENT);
+	assert_int_equal(stand(a, "half", &first), -ENOENT);
 	list(a, &all, "half", true);
 	assert_int_equal(all.count, 2);
 	assert_int_equal(all.halves, 1);
