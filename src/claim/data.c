@@ -18,9 +18,9 @@
 #define HOLDS_KEY   "holds="
 #define WAITS_KEY   "waits="
 #define KEEP_LINE   "keep=yes\n"
+#define REST_KEY    "rest="
 #define SLOTS_KEY   "slots="
 #define SLOT_KEY    "slot="
-#define REST_KEY    "rest="
 #define TRIP_KEY    "trip="
 #define REQUEUE_KEY "requeue="
 #define UID_KEY	    "uid="
@@ -67,12 +67,12 @@ char *claim_data_format(const char *asker, const struct claim_data *data)
 		fprintf(stream, WAITS_KEY "%" PRId64 "\n", claim_name_number(data->waits_for));
 	if (data->keeps)
 		fputs(KEEP_LINE, stream);
+	if (data->rest > 0)
+		fprintf(stream, REST_KEY "%" PRId64 "\n", data->rest);
 	if (data->slots > 0)
 		fprintf(stream, SLOTS_KEY "%u\n", data->slots);
 	if (data->slots > 0 && data->slot >= 0)
 		fprintf(stream, SLOT_KEY "%d\n", data->slot);
-	if (data->rest > 0)
-		fprintf(stream, REST_KEY "%" PRId64 "\n", data->rest);
 	if (data->trip_ms > 0)
 		fprintf(stream, TRIP_KEY "%" PRId64 "\n", data->trip_ms);
 

@@ -9,9 +9,9 @@
  *     holds=r0-9,w31-31
  *     waits=12
  *     keep=yes
+ *     rest=1795305254
  *     slots=8
  *     slot=3
- *     rest=1795305254
  *     trip=20
  *     requeue=17
  *     revoke=root@web1
@@ -29,14 +29,14 @@
  * `keep`: perhaps nobody uses the claim, and its host keeps it until another claim waits behind it
  * (engine/handoff.c). The lines about the caller are of one that has used it.
  *
+ * `rest`: nobody uses the claim, and its host keeps it until then, in seconds since 1970 by the
+ * clock of that host, for people only (engine/books/term.h). The lines about the caller are of the
+ * one that has released it.
+ *
  * `slots`: so many may hold the lock at once, by the configuration of the claim's host when the
  * claim was placed; never changes. The claim takes a slot, and `slot` is its number, from 0 on: it
  * is written with the grant, and never changes. Without the line `slots` it takes none
  * (engine/books/slots.h).
- *
- * `rest`: nobody uses the claim, and its host keeps it until then, in seconds since 1970 by the
- * clock of that host, for people only (engine/books/term.h). The lines about the caller are of the
- * one that has released it.
  *
  * `trip`: how many milliseconds a write of the claim's host takes, in quiet, to the store and back.
  * The release of the claim may be on its way for so long (engine/books/grace.h). Without the line

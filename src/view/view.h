@@ -36,9 +36,9 @@
  * In the line of a claim:
  *
  *   state        follows from the queue: a claim waits if an earlier one of another owner
- *                conflicts with it, or if its data says so; with slots, until it has one. It may
- *                be a moment old. kept: nobody uses the claim. resting: it was released, and its
- *                host keeps everybody out for the rest of min_hold (engine/books/term.h). lost: the
+ *                conflicts with it, or if its data says so; with slots, until it has one. It may be
+ *                a moment old. kept: nobody uses the claim. resting: it was released, and its host
+ *                keeps everybody out for the rest of min_hold (engine/books/term.h). lost: the
  *                claim has gone, and its holder had not released it; where lock_delay or min_hold
  *                is set, it blocks others for that time (engine/books/delay.h)
  *   maybe_kept   yes: this claim of another host may be kept unused

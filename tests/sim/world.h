@@ -118,7 +118,8 @@ struct user {
 	int64_t broken_ms;	/* when the claim that it holds by was taken away; 0: it was not */
 	bool broken;		/* one by which a process of its held record locks was */
 
-	int64_t held_ms;      /* when it was granted that last, which it */
+	int64_t held_ms;      /* when it was granted that, or once more by another call, */
+	int64_t again_ms;     /* which it */
 	bool holds;	      /* holds: the whole file, by flock or open, */
 	enum claim_mode mode; /* in this mode */
 };

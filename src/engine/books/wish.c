@@ -170,9 +170,9 @@ char *wish_format_data(const struct claim *claim)
 		.waits = claim->place.says_waits,
 		.waits_for = claim->place.waits_for,
 		.keeps = claim->place.says_keep,
+		.rest = rest_of(claim),
 		.slots = claim->place.slots,
 		.slot = slots_number(&claim->place),
-		.rest = rest_of(claim),
 		.trip_ms = round_trip_shortest_ms(&claim->place.lock->engine->session.round_trip),
 	};
 	char text[ENGINE_TEXT_BYTES];
