@@ -11,8 +11,8 @@ cd "$dir"
 shellcheck tests/{functions,run}.sh
 {
     echo 'set -Eeuo pipefail'
-    grep -hoP '(?<![\w${])[a-z]\w*(?=\+?=)' "$tests"/{functions,etcd,processes}.sh | sort -u | sed 's/.*/&=$(date); : "$&"/'
+    grep -hoP '(?<![\w${])[a-z]\w*(?=\+?=)|(?<=exec \{)\w+' "$tests"/{functions,etcd,processes,redis}.sh | sort -u | sed 's/.*/&=$(date); : "$&"/'
 } >tests/functions.sh
-printf '%s\0' .ci/run etc/*.sh etc/debian/*.sh etc/completion/dlock* etc/arch/* tests/{etcd,list,packages,processes}.sh \
+printf '%s\0' .ci/run etc/*.sh etc/debian/*.sh etc/completion/dlock* etc/arch/* tests/{etcd,list,packages,processes,redis}.sh \
     tests/{bench,lib}/*.sh tests/system/{*,*/*}/*.sh |
     xargs -0 -P 2 -n 4 shellcheck
