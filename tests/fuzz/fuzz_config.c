@@ -75,6 +75,7 @@ static void check_values(const struct config *config, const char *path)
 				struct config_store store = config->stores[j];
 
 				store.session_timeout_ms = config_session_timeout_ms(config, j);
+				store.contention = config_contention(config, j);
 				check_number(key, &store);
 			}
 	}
