@@ -272,12 +272,13 @@ static int run_loop(struct daemon *daemon)
 	struct filesystem *filesystem = &daemon->serving.filesystem;
 	bool background = daemon->taken_over ? daemon->takeover.process.background
 					     : !daemon->options.foreground;
-	int error = loop_init(&daemon->loop, filesystem);
+	int error = keeping_start(&daemon->keeping);
 
+	if (error == 0)
+		error = loop_init(&daemon->loop, filesystem);
 	if (has_failed(daemon, error, "running", ""))
 		return error;
 	restart_set(&daemon->restart, filesystem, background, &daemon->takeover);
-	keeping_start(&daemon->keeping);
 	daemon->loop.restart = &daemon->restart;
 	daemon->loop.keeping = &daemon->keeping;
 	daemon->loop.on_reload = on_reload;

@@ -23,6 +23,7 @@
 
 struct answers {
 	bool collects;
+	bool tells;	 /* one of those that were collected tells of a lock */
 	uint64_t number; /* of the open file that the next answer tells of; 0: of none */
 	char *bytes;	 /* one answer behind the other */
 	size_t used, capacity;
@@ -65,6 +66,7 @@ static void collect(struct answers *answers, const struct iovec *parts, int coun
 	if (answers->number != 0) {
 		memcpy(at + answer->iov_len, &answers->number, NUMBER_BYTES);
 		answer->iov_len += NUMBER_BYTES;
+		answers->tells = true;
 	}
 	answers->used += answer->iov_len;
 }
@@ -119,6 +121,11 @@ void answers_tell_of(const struct handle *handle)
 		answers->number = handle->number;
 }
 
+bool answers_tell(const struct filesystem *filesystem)
+{
+	return filesystem->answers != NULL && filesystem->answers->tells;
+}
+
 static bool is_fenced(struct filesystem *filesystem, const void *number_bytes)
 {
 	uint64_t number;
@@ -164,19 +171,19 @@ static void send_collected(struct filesystem *filesystem, uint64_t handled)
 		answers->list[i].iov_base = at;
 		at += answers->list[i].iov_len;
 	}
-	state_journal_commit(filesystem->journal, handled, answers->list, answers->count);
+	if (filesystem->journal != NULL)
+		state_journal_commit(filesystem->journal, handled, answers->list, answers->count);
 	answers_send_again(filesystem, answers->list, answers->count);
 	answers->count = 0;
 	answers->used = 0;
+	answers->tells = false;
 }
 
 void answers_send(struct filesystem *filesystem, uint64_t handled)
 {
-	if (filesystem->journal == NULL)
-		return;
 	if (filesystem->answers != NULL && filesystem->answers->collects)
 		send_collected(filesystem, handled);
-	for (size_t i = 0; i < filesystem->shards->count; i++)
+	for (size_t i = 0; filesystem->journal != NULL && i < filesystem->shards->count; i++)
 		engine_send(filesystem->shards->list[i].engine);
 }
 

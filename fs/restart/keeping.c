@@ -250,14 +250,10 @@ int keeping_open(struct keeping *keeping, struct filesystem *filesystem,
 	return 0;
 }
 
-void keeping_start(struct keeping *keeping)
+int keeping_start(struct keeping *keeping)
 {
 	keeping->fuse = -1; /* if there was one, it is the session's */
-	int error = keeping->journal != NULL ? answers_begin(keeping->filesystem) : 0;
-	if (error != 0) {
-		log_failure(error);
-		state_journal_end(keeping->journal);
-	}
+	return answers_begin(keeping->filesystem);
 }
 
 void keeping_publish(struct keeping *keeping)

@@ -73,8 +73,9 @@ bool keeping_is_left(const struct keeping *keeping, const struct takeover *takeo
 int keeping_open(struct keeping *keeping, struct filesystem *filesystem,
 		 const struct takeover *takeover);
 
-/* The session has the descriptor of the mount from now on. Answers are collected. */
-void keeping_start(struct keeping *keeping);
+/* The session has the descriptor of the mount from now on. Answers are collected. Returns 0 or
+ * -errno. */
+int keeping_start(struct keeping *keeping);
 
 /* The mount is usable: gives the descriptors to the service manager; after a failure, which is
  * logged once, again each second. */

@@ -116,7 +116,8 @@ void takeover_keep_process(struct filesystem *filesystem, const struct takeover_
  * journal. */
 void takeover_mark_changed(struct filesystem *filesystem);
 
-/* Calls takeover_mark_changed(), then answers_send(). */
+/* Judges the leases if an answer tells of a lock, marks what has changed, and calls answers_send().
+ */
 void takeover_commit(struct filesystem *filesystem, uint64_t handled);
 
 /* Finds the state that the environment names, removes the variable, and reads the state up to the

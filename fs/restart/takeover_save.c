@@ -7,6 +7,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "base/clock.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
@@ -186,9 +187,10 @@ void takeover_mark_changed(struct filesystem *filesystem)
 
 void takeover_commit(struct filesystem *filesystem, uint64_t handled)
 {
-	if (filesystem->journal == NULL)
-		return;
-	takeover_mark_changed(filesystem);
+	if (answers_tell(filesystem))
+		shards_advance(filesystem->shards, clock_now_ms());
+	if (filesystem->journal != NULL)
+		takeover_mark_changed(filesystem);
 	answers_send(filesystem, handled);
 }
 

@@ -13,9 +13,8 @@
  * that its descriptors fail comes before that.
  *
  * Nothing is lost, late or doubled in memory. The daemon may stand still before any step, for any
- * time, and go on or not; but not between its look at the clock, by which it grants, and the
- * moment in which the guard knows the deadline (-DSTOPS_EARLY). There nobody watches yet, and when it goes on a caller is told of a
- * grant after the end of the lease, and of the loss only then.
+ * time, and go on or not. It may do so before the guard knows the deadline, too: so it looks at the
+ * clock once more between that and the answer that tells of a grant (takeover_commit()).
  *
  * Clocks: one, in units of T/80. The guard runs when it is due, before time goes on: that is its
  * place (safety.md). The deadline of a lease is a unit after its end, and others may be granted when
@@ -28,7 +27,7 @@
  *   -DGRANT_FIRST      told         the caller learns of its grant before the deadline is set
  *   -DTRUSTS_HUNG      told         the guard leaves out whom a daemon that hangs was about to tell
  *   -DNO_WAKE          told         nobody wakes the guard
- *   -DSTOPS_EARLY      told         see above
+ *   -DJUDGED_ONCE      told         the daemon does not look at the clock again
  *   -DTAKES_NOTHING    once         the guard signals without taking the entry
  *   -DNO_MOVE          only_hung    the daemon does not say that it makes progress
  */
@@ -36,12 +35,6 @@
 #define PATIENCE 1
 #define LAST 5	   /* time ends */
 #define NEVER 15
-
-#ifdef STOPS_EARLY
-#define may_pass true
-#else
-#define may_pass !is_judging
-#endif
 
 mtype = { NOBODY, DAEMON, GUARD }; /* who has signalled, or is about to */
 
@@ -58,7 +51,6 @@ byte lease_end[STORES];	   /* of the lease */
 bool holds[STORES];	   /* a caller, that has not been told of a loss */
 byte signals[STORES];	   /* that its process got */
 byte progress, progress_read;
-bool is_judging;	   /* the daemon has looked at the clock, and goes by that */
 bool dead, waits;
 byte alarm = NEVER;
 
@@ -77,18 +69,18 @@ inline set_deadline(store, time)
 	:: else
 	fi;
 #endif
-	atomic { sleeps = 0; is_judging = false }
+	sleeps = 0
 }
 
 inline note(store)
 {
-	told[store] = NOBODY;
+	atomic { told[store] = NOBODY; signals[store] = 0 };
 	entry[store] = true
 }
 
 inline hold(store)
 {
-	atomic { holds[store] = true; signals[store] = 0; is_judging = false }
+	holds[store] = true
 }
 
 active proctype Daemon()
@@ -97,14 +89,22 @@ active proctype Daemon()
 	bool mine;
 end:	do
 	:: store = 1 - store
-	:: atomic { !holds[store] && lease_end[store] == 0 && now < LAST -> lease_end[store] = now + 1; until = lease_end[store] + 1; is_judging = true };
+	:: atomic { !holds[store] && lease_end[store] == 0 && now < LAST -> lease_end[store] = now + 1; until = lease_end[store] + 1 };
 #ifdef GRANT_FIRST
 		note(store); hold(store); set_deadline(store, until);
 #else
-		set_deadline(store, until); note(store); hold(store);
+		set_deadline(store, until); note(store);
+#ifdef JUDGED_ONCE
+		hold(store);
+#else
+		if
+		:: now < lease_end[store] -> hold(store)
+		:: else -> entry[store] = false; deadline[store] = NEVER
+		fi;
+#endif
 #endif
 		until = 0
-	:: atomic { holds[store] && now < lease_end[store] && lease_end[store] < now + 2 -> lease_end[store] = now + 2; until = lease_end[store] + 1; is_judging = true };
+	:: atomic { holds[store] && now < lease_end[store] && lease_end[store] < now + 2 -> lease_end[store] = now + 2; until = lease_end[store] + 1 };
 		set_deadline(store, until);
 		until = 0
 	:: atomic { holds[store] && now >= lease_end[store] ->
@@ -225,7 +225,7 @@ active proctype Clock()
 {
 	byte store;
 end:	do
-	:: atomic { now < LAST + 3 && may_pass && waits && !wake && alarm > now ->
+	:: atomic { now < LAST + 3 && waits && !wake && alarm > now ->
 		do
 		:: store < STORES ->
 			assert(!holds[store] || now < lease_end[store] + 2 || signals[store] > 0); /* told */
