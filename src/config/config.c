@@ -87,6 +87,8 @@ const struct config_key config_keys[] = {
 	 "user that this host is to Redis"},
 	{"store", "redis_password_file", PASSWORD_FILE, IN_STORE(access.redis_password), 0, 0, "",
 	 true, "password of the Redis user, or of Redis itself, in a file of mode 0600"},
+	{"store", "redis_replicas", NUMBER, IN_STORE(redis_replicas), 0, 100, "0", true,
+	 "so many replicas of a server of Redis must have a lock before it is granted (WAIT)"},
 	{"store", "retry_delay", DURATION, IN_STORE(contention.retry_delay_ms), 1, MINUTE, "15ms",
 	 true, "Redis is asked again for a lock that others hold after so long"},
 	{"store", "retry_jitter", DURATION, IN_STORE(contention.retry_jitter_ms), 1, MINUTE, "15ms",

@@ -117,6 +117,7 @@ struct config_store {
 	int64_t session_timeout_ms; /* asked of the store; 15s. 0: as that of [store] */
 	bool new_root; /* when the daemon starts, nobody holds anything there; no. Or as [store] */
 	struct store_access access; /* nobody, auto. Of this store alone */
+	int64_t redis_replicas;	    /* that must have a lock, too; 0. Of this store alone */
 	struct store_contention contention;
 };
 

@@ -502,7 +502,8 @@ struct store_options {
 	const struct store_access *access; /* the identity of this host, and what others may do */
 	int64_t session_timeout_ms;	   /* asked for; the service may grant another */
 	const struct store_contention *contention; /* in a store whose queues are of one host */
-	bool new_root; /* when it connects first, nobody holds anything below the root */
+	int64_t replicas; /* so many must have what a server grants, if the user may say so */
+	bool new_root;	  /* when it connects first, nobody holds anything below the root */
 	struct store_statistics *statistics; /* where to count how long operations took and how they
 						ended, until close() returns; NULL: nowhere */
 	bool rehearsal; /* no server is to be reached, nor anything dispatched: it is only to be

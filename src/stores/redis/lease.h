@@ -25,9 +25,17 @@
  * that run at different speeds and are cut, as Redlock has it.
  *
  * That rests on the servers' wall clocks: one that is set forward by s ends all keys s earlier, and
- * this host cannot know. So does a replica that is promoted, with a clock that is ahead by s, and
- * of what the replica did not have yet the lease knows nothing either. Several servers (Redlock)
- * need that of a majority. etc/doc/redis.md says what follows.
+ * this host cannot know. So does a replica that is promoted, with a clock that is ahead by s.
+ * Several servers (Redlock) need that of a majority. etc/doc/redis.md says what follows.
+ *
+ * Of what a promoted replica did not have yet the lease knows nothing, unless replicas count
+ * (replicas.h): then what was sent at x is acknowledged once N replicas have it, be it SET or
+ * PEXPIRE. Both must be so. A replica that has the SET of x, but not the PEXPIRE of x' > x, ends
+ * the key by x + T once it is promoted, while the server before it went by x' + T: so the lease
+ * counts from x until N replicas have the PEXPIRE. That they have it is known of each by itself,
+ * but what a replica has is always a beginning of what the server has carried out: whoever has the
+ * latest PEXPIRE that counts has all that is before it, and whoever is promoted with that PEXPIRE
+ * ends the key no earlier. The time that a WAIT takes is not added: x is when the command was sent.
  *
  * A host has many keys and one lease: it ends when that of the first key does. All keys are renewed
  * together, T/3 after the eldest sign, so their ends are close; a key that was lost by itself is

@@ -57,6 +57,13 @@ static int send_words(struct part *part, int which, const char *const *words)
 	return error;
 }
 
+/* Whether the replicas are to have it, too. A GIVE need not get there: then the key ends by itself.
+ */
+static bool is_for_replicas(const struct part *part)
+{
+	return part->verb == REDIS_TAKE || part->verb == REDIS_RENEW || part->verb == REDIS_STAMP;
+}
+
 #define SEND(part, which, ...) send_words(part, which, (const char *const[]){__VA_ARGS__, NULL})
 
 static void name_hash(const char *script, char hex[2 * SHA_DIGEST_LENGTH + 1])
@@ -89,6 +96,8 @@ static int send_script(struct part *part, bool by_text)
 		error = SEND(part, 0, verb, name, "1", part->key, part->value, ttl);
 	else
 		error = SEND(part, 0, verb, name, "2", part->key, other, part->value, ttl);
+	if (!error && is_for_replicas(part))
+		replicas_note(part->replicas);
 	free(other);
 	return error;
 }
@@ -103,6 +112,8 @@ static int send_take(struct part *part)
 	/* Without it the holder is not known. */
 	if (!error)
 		SEND(part, 1, "GETRANGE", part->key, "0", RANGE_END);
+	if (!error)
+		replicas_note(part->replicas);
 	return error;
 }
 
@@ -210,7 +221,7 @@ static void on_more(struct part *part, const struct reply *reply)
 	}
 }
 
-static void conclude(struct part *part)
+static void finish(struct part *part)
 {
 	struct redis_answer answer = part->answer;
 	char *holder = part->holder;
@@ -221,6 +232,23 @@ static void conclude(struct part *part)
 		part->word = NULL;
 	part->done(part, &answer);
 	free(holder);
+}
+
+static void on_replicas(struct replicas_wait *wait, bool they_have_it)
+{
+	struct part *part = (struct part *)((char *)wait - offsetof(struct part, wait));
+
+	if (!they_have_it)
+		part->answer.error = -ECONNRESET;
+	finish(part);
+}
+
+static void conclude(struct part *part)
+{
+	if (part->answer.error == 0 && is_for_replicas(part))
+		replicas_wait(part->replicas, &part->wait);
+	else
+		finish(part);
 }
 
 static void on_first(struct wire_command *command, const struct reply *reply)
@@ -247,9 +275,12 @@ static void on_second(struct wire_command *command, const struct reply *reply)
 		conclude(part);
 }
 
-int part_send(struct part *part, struct wire *wire, enum info_delete delete)
+int part_send(struct part *part, struct wire *wire, struct replicas *replicas,
+	      enum info_delete delete)
 {
 	part->wire = wire;
+	part->replicas = replicas;
+	part->wait.done = on_replicas;
 	part->commands[0].done = on_first;
 	part->commands[1].done = on_second;
 	part->waiting = 0;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What one server does of a request: the commands for it, and what their replies mean. A script is
- * called by its hash, and sent whole only where the server does not have it.
+ * called by its hash, and sent whole only where the server does not have it. What others are to
+ * find on whichever server follows this one (TAKE, RENEW, STAMP) is done once its replicas have it;
+ * until then it is ambiguous.
  *
  * Loop thread.
  */
@@ -11,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "stores/redis/replicas.h"
 #include "stores/redis/verb.h"
 #include "stores/redis/wire/info.h"
 #include "stores/redis/wire/wire.h"
@@ -25,6 +28,8 @@ struct part {
 	void (*done)(struct part *part, const struct redis_answer *answer);
 	/* The part's: */
 	struct wire *wire;
+	struct replicas *replicas;
+	struct replicas_wait wait;
 	struct wire_command commands[2]; /* the verb, and what is asked with it */
 	int waiting;			 /* of the two, for replies */
 	struct redis_answer answer;
@@ -33,7 +38,8 @@ struct part {
 };
 
 /* Sends it. Returns 0, and done() follows; or -ENOTCONN or -ENOMEM. */
-int part_send(struct part *part, struct wire *wire, enum info_delete delete);
+int part_send(struct part *part, struct wire *wire, struct replicas *replicas,
+	      enum info_delete delete);
 
 /* The channel on which it is told that a key was given back: this behind the key. For free(3);
  * NULL: out of memory. */

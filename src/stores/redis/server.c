@@ -83,7 +83,9 @@ void server_owe(struct server *server, const char *key, const char *value, int64
 
 int server_send(struct server *server, struct part *part)
 {
-	return server->serves ? part_send(part, server->wire, server->info.delete) : -ENOTCONN;
+	return server->serves
+		       ? part_send(part, server->wire, &server->replicas, server->info.delete)
+		       : -ENOTCONN;
 }
 
 void server_note(struct server *server, const struct part *part, const struct redis_answer *answer)
@@ -121,13 +123,18 @@ void server_warn(const struct server *server, const char *name,
 			 name);
 		say(context, text);
 	}
-	if (info->replicas > 0) {
+	if (info->replicas > 0 && server->rule.count == 0) {
 		snprintf(text, sizeof(text),
 			 "%s has replicas, which may not know of a lock yet when one of them is "
-			 "promoted: others may get it then",
+			 "promoted: others may get it then; set redis_replicas",
 			 name);
 		say(context, text);
 	}
+}
+
+const char *server_trouble(const struct server *server)
+{
+	return server->trouble != NULL ? server->trouble : server->replicas.trouble;
 }
 
 bool server_is_busy(const struct server *server)
@@ -159,7 +166,7 @@ static void on_info(struct wire_command *command, const struct reply *reply)
 	server->refusal = word != NULL && word->ends ? word->trouble : refuse(&server->info);
 }
 
-/* A script is answered, behind INFO. */
+/* A script is answered, behind INFO and WAIT. */
 static void on_tried(struct wire_command *command, const struct reply *reply)
 {
 	struct server *server =
@@ -173,7 +180,7 @@ static void on_tried(struct wire_command *command, const struct reply *reply)
 		word = word_find(reply->value.text);
 	server->trouble = server->refusal != NULL ? server->refusal
 			  : word != NULL	  ? word->trouble
-						  : NULL;
+						  : server->replicas.trouble;
 	if (server->trouble != NULL) {
 		wire_leave(server->wire, server->trouble);
 		return;
@@ -195,6 +202,7 @@ static void on_ready(void *context)
 	server->asking.done = on_info;
 	server->trying.done = on_tried;
 	if (wire_send(server->wire, &server->asking, 1, words, bytes) != 0 ||
+	    replicas_begin(&server->replicas, &server->rule, server->wire) != 0 ||
 	    wire_send(server->wire, &server->trying, 3, script, script_bytes) != 0)
 		wire_leave(server->wire, strerror(ENOMEM));
 }
@@ -211,12 +219,13 @@ static void on_lost(void *context, const char *why)
 	server->events.on_lost(server->context, server, why);
 }
 
-int server_init(struct server *server, const struct wire_options *options, struct timers *timers,
+int server_init(struct server *server, const struct wire_options *options,
+		const struct replicas_rule *rule, struct timers *timers,
 		const struct server_events *events, void *context)
 {
 	const struct wire_events wire_events = {.on_ready = on_ready, .on_lost = on_lost};
 
-	*server = (struct server){.events = *events, .context = context};
+	*server = (struct server){.events = *events, .context = context, .rule = *rule};
 	return wire_create(options, &wire_events, server, timers, &server->wire);
 }
 

@@ -2,8 +2,8 @@
  *
  * One Redis server: whether it takes requests, what is wrong with it, and what it owes to be told.
  * A server serves once it has said who it is (INFO), is neither a replica nor loading nor one of a
- * cluster, and runs scripts for us, without which nothing could be given back; until then its
- * connection is left and made again.
+ * cluster, and runs scripts for us, without which nothing could be given back, and tells what its
+ * replicas have, if that counts; until then its connection is left and made again.
  *
  * A debt is a key that is to be given back, though that could not be asked, or was asked and not
  * answered. It is asked first on each new connection, until the key has ended by itself.
@@ -18,6 +18,7 @@
 
 #include "base/timers.h"
 #include "stores/redis/part.h"
+#include "stores/redis/replicas.h"
 #include "stores/redis/wire/info.h"
 #include "stores/redis/wire/wire.h"
 
@@ -39,14 +40,16 @@ struct server {
 	const char *refusal;		    /* what the answer to INFO is against; NULL: nothing */
 	struct info info;
 	bool serves;
-	const char *
-		trouble; /* why it gives no locks: a constant; NULL: nothing is known to be wrong */
-	char why[256];	 /* why the last connection or attempt was lost; "": it was not yet */
+	const char *trouble; /* as server_trouble() has it, but for the replicas */
+	char why[256];	     /* why the last connection or attempt was lost; "": it was not yet */
 	struct debt *debts;
+	struct replicas_rule rule;
+	struct replicas replicas; /* of the connection */
 };
 
 /* `name` is "host:port". Returns 0 or -errno. What the options point to stays. */
-int server_init(struct server *server, const struct wire_options *options, struct timers *timers,
+int server_init(struct server *server, const struct wire_options *options,
+		const struct replicas_rule *rule, struct timers *timers,
 		const struct server_events *events, void *context);
 
 /* No callback comes any more, no part is answered. */
@@ -64,6 +67,9 @@ void server_owe(struct server *server, const char *key, const char *value, int64
 /* As redis_warn(), of one server of that name. */
 void server_warn(const struct server *server, const char *name,
 		 void (*say)(void *context, const char *text), void *context);
+
+/* Why it gives no locks: a constant; NULL: nothing is known to be wrong. */
+const char *server_trouble(const struct server *server);
 
 /* Whether the server was told something that it has not answered. */
 bool server_is_busy(const struct server *server);

@@ -360,11 +360,11 @@ static int copy_options(struct redis_service *service, const struct redis_option
 	return 0;
 }
 
-static int add_server(struct redis_service *service, size_t i)
+static int add_server(struct redis_service *service, const struct replicas_rule *rule, size_t i)
 {
 	const struct server_events events = {.on_serving = on_serving, .on_lost = on_lost};
 	struct epoll_event event = {.events = EPOLLIN};
-	int error = server_init(&service->servers[i], &service->options[i], &service->timers,
+	int error = server_init(&service->servers[i], &service->options[i], rule, &service->timers,
 				&events, service);
 
 	if (error)
@@ -397,7 +397,7 @@ int redis_create(const struct redis_options *options, const struct redis_events 
 	if (!error)
 		error = copy_options(service, options);
 	for (size_t i = 0; i < service->count && !error; i++)
-		error = add_server(service, i);
+		error = add_server(service, &options->replicas, i);
 	if (error) {
 		redis_destroy(service);
 		return error;
@@ -562,10 +562,12 @@ const char *redis_trouble(const struct redis_service *service)
 	size_t well = 0;
 
 	for (size_t i = 0; i < service->count; i++) {
-		if (service->servers[i].trouble == NULL)
+		const char *its = server_trouble(&service->servers[i]);
+
+		if (its == NULL)
 			well++;
 		else if (trouble == NULL)
-			trouble = service->servers[i].trouble;
+			trouble = its;
 	}
 	return well >= majority(service) ? NULL : trouble;
 }

@@ -22,6 +22,7 @@
 
 #include "config/access.h"
 #include "config/url.h"
+#include "stores/redis/replicas.h"
 #include "stores/redis/verb.h"
 
 enum { REDIS_SERVERS_MAX = 16 };
@@ -39,6 +40,7 @@ struct redis_options {
 	int64_t idle_ms; /* a server that owes an answer and has sent nothing for so long is given
 			    up, as is an attempt to connect; with nothing under way it is asked to
 			    answer (PING) after so long a silence */
+	struct replicas_rule replicas; /* of each server: which of them must have a key */
 };
 
 struct redis_events {

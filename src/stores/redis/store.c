@@ -26,6 +26,8 @@ enum {
 	CLOSE_LIMIT_MS = 2000,
 	IDLE_MS_MIN = 1000,
 	IDLES_IN_TIMEOUT = 8,
+	REPLICAS_IN_TIMEOUT = 16,
+	REPLICAS_MS_MAX = 1000,
 };
 
 /* The session: that of the queues, while the servers answer. */
@@ -428,10 +430,17 @@ static char *make_prefix(const char *root)
 static int open_all(struct store_redis *store, const struct store_options *options)
 {
 	int64_t idle_ms = options->session_timeout_ms / IDLES_IN_TIMEOUT;
+	int64_t replicas_ms = options->session_timeout_ms / REPLICAS_IN_TIMEOUT;
 	const struct redis_options servers = {
 		.url = options->url,
 		.access = &store->access,
 		.idle_ms = idle_ms > IDLE_MS_MIN ? idle_ms : IDLE_MS_MIN,
+		.replicas =
+			{
+				.count = options->replicas,
+				.limit_ms = replicas_ms < REPLICAS_MS_MAX ? replicas_ms
+									  : REPLICAS_MS_MAX,
+			},
 	};
 	int error = -ENOMEM;
 

@@ -11,7 +11,8 @@
 /* Of a value of ours, and of what is read of others' values: the rest is cut off. */
 enum { REDIS_VALUE_BYTES_MAX = 4096 };
 
-/* Each is one atomic step at a server. */
+/* Each is one atomic step at a server. Where replicas count (replicas.h), TAKE, RENEW and STAMP
+ * have happened once enough of them have it, and are ambiguous as long as that is not known. */
 enum redis_verb {
 	/* Sets the key to the value, which is a new one each time, with an end after ttl_ms, unless
 	 * the key is there. A TAKE that is not answered 0 is undone, also where the answer was

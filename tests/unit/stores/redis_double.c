@@ -34,6 +34,7 @@ static void hang_up(struct redis_double *server)
 		close(server->client);
 	server->client = -1;
 	server->in_bytes = 0;
+	server->is_waiting = false;
 }
 
 void redis_double_close(struct redis_double *server)
@@ -82,7 +83,7 @@ static void answer(struct redis_double *server, const char *command)
 		{"AUTH", "+OK\r\n"},   {"SET", "+OK\r\n"},    {"GETRANGE", "$0\r\n\r\n"},
 		{"PTTL", ":1000\r\n"}, {"PING", "+PONG\r\n"}, {"SUBSCRIBE", ""},
 		{"UNSUBSCRIBE", ""},   {"EVAL", ":1\r\n"},    {"DEL", ":1\r\n"},
-		{"PUBLISH", ":0\r\n"},
+		{"PUBLISH", ":0\r\n"}, {"WAIT", ":1\r\n"},
 	};
 	char text[1024];
 
@@ -94,6 +95,8 @@ static void answer(struct redis_double *server, const char *command)
 		if (server->rules[i].answer != NULL)
 			redis_double_send(server, server->rules[i].answer,
 					  strlen(server->rules[i].answer));
+		else
+			server->is_waiting = strncmp(command, "WAIT", 4) == 0;
 		return;
 	}
 	if (strcmp(command, "INFO") == 0) {
@@ -178,6 +181,13 @@ void redis_double_turn(struct redis_double *server)
 	if (count == 0)
 		hang_up(server);
 	server->in_bytes += count > 0 ? (size_t)count : 0;
-	while (server->client >= 0 && take(server))
+	while (server->client >= 0 && !server->is_waiting && take(server))
 		;
+}
+
+void redis_double_end_wait(struct redis_double *server, const char *text)
+{
+	assert_true(server->is_waiting);
+	server->is_waiting = false;
+	redis_double_send(server, text, strlen(text));
 }

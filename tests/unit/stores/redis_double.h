@@ -16,6 +16,7 @@ struct redis_double {
 	unsigned port;
 	const char *info; /* the answer to INFO */
 	bool is_closed;	  /* takes no connection, and ends the one that there is */
+	bool is_waiting;  /* by a WAIT that is not answered: takes no command */
 	/* How commands that begin so are answered, instead of as usual; NULL: not at all. */
 	struct {
 		const char *command, *answer;
@@ -32,6 +33,9 @@ void redis_double_close(struct redis_double *server);
 /* Sets, or with `answer` as the command takes back, how a command is answered. */
 void redis_double_rule(struct redis_double *server, const char *command, const char *answer);
 void redis_double_no_rule(struct redis_double *server, const char *command);
+
+/* Answers the WAIT, and goes on. */
+void redis_double_end_wait(struct redis_double *server, const char *answer);
 
 /* Takes what has come, and answers it. */
 void redis_double_turn(struct redis_double *server);

@@ -26,6 +26,7 @@ static size_t count;
 static struct redis_service *service;
 static unsigned connected, lost, hints;
 static char why[512];
+static struct replicas_rule replicas; /* of the service that is created next */
 
 struct asked {
 	struct redis_request request;
@@ -119,7 +120,7 @@ static void create(size_t servers_count, const char *user, int64_t idle_ms)
 	const struct redis_events events = {on_connected, on_lost, on_hint};
 	char text[256], problem[256];
 	struct store_url url;
-	struct redis_options options = {.url = &url, .idle_ms = idle_ms};
+	struct redis_options options = {.url = &url, .idle_ms = idle_ms, .replicas = replicas};
 
 	count = servers_count;
 	snprintf(text, sizeof(text), "redis://%s", user);
@@ -145,6 +146,7 @@ static void connect_to(size_t servers_count)
 static int begin(void **state)
 {
 	connected = lost = hints = 0;
+	replicas = (struct replicas_rule){0};
 	for (size_t i = 0; i < SERVERS_MAX; i++)
 		redis_double_open(&servers[i]);
 	return 0;
@@ -499,6 +501,164 @@ static void test_hostile(void **state)
 	}
 }
 
+/* ... which are to have what is written; the WAIT for it is not answered by itself. */
+static void connect_with_replicas(void)
+{
+	replicas = (struct replicas_rule){.count = 1, .limit_ms = 500};
+	create(1, "", 60000);
+	WAIT_UNTIL(connected == 1);
+	assert_string_equal(servers[0].commands, "INFO\nWAIT 0 500\nEVAL return 1 0\n");
+	forget_commands();
+	redis_double_rule(&servers[0], "EVALSHA", ":1\r\n");
+	redis_double_rule(&servers[0], "WAIT 1", NULL);
+}
+
+static void turns(void)
+{
+	for (int i = 0; i < 20; i++)
+		turn();
+}
+
+static void end_wait(const char *answer)
+{
+	WAIT_UNTIL(servers[0].is_waiting);
+	redis_double_end_wait(&servers[0], answer);
+}
+
+/* The only WAIT of what was sent, which is behind all else. */
+static bool ends_with_the_wait(void)
+{
+	const char *wait = strstr(servers[0].commands, "WAIT 1 500\n");
+
+	return wait != NULL && strlen(wait) == strlen("WAIT 1 500\n");
+}
+
+/* What is written is done once the replicas have it. One WAIT speaks of all that was written before
+ * it, and one at a time is under way. */
+static void test_replicas(void **state)
+{
+	struct asked three;
+
+	connect_with_replicas();
+	ask(&one, REDIS_TAKE, "v1");
+	WAIT_UNTIL(servers[0].is_waiting);
+	assert_string_equal(servers[0].commands,
+			    "SET k v1 NX PX 9000\nGETRANGE k 0 4095\nWAIT 1 500\n");
+	ask(&two, REDIS_RENEW, "v1");
+	ask(&three, REDIS_STAMP, "v1");
+	turns();
+	assert_int_equal(one.done, 0);
+	forget_commands();
+	end_wait(":1\r\n");
+	WAIT_UNTIL(one.done == 1);
+	assert_int_equal(one.error, 0);
+	WAIT_UNTIL(servers[0].is_waiting);
+	assert_true(was_sent(0, " 1 k v1 9000\n") && was_sent(0, " 2 k k//stamps v1 9000\n"));
+	assert_true(ends_with_the_wait());
+	turns();
+	assert_int_equal(two.done + three.done, 0);
+	end_wait(":2\r\n");
+	WAIT_UNTIL(two.done == 1 && three.done == 1);
+	assert_int_equal(two.error, 0);
+	assert_int_equal(three.error, 0);
+	assert_int_equal(three.stamp, 1);
+	turns();
+	assert_true(ends_with_the_wait());
+	/* A script that is sent whole is behind the first WAIT. */
+	redis_double_rule(&servers[0], "EVALSHA", "-NOSCRIPT No matching script.\r\n");
+	ask(&one, REDIS_RENEW, "v1");
+	WAIT_UNTIL(servers[0].is_waiting);
+	turns();
+	end_wait(":1\r\n");
+	forget_commands();
+	WAIT_UNTIL(servers[0].is_waiting);
+	assert_true(was_sent(0, "EVAL SCRIPT 1 k v1 9000\n"));
+	assert_int_equal(one.done, 0);
+	end_wait(":1\r\n");
+	WAIT_UNTIL(one.done == 1);
+	assert_int_equal(one.error, 0);
+	assert_null(redis_trouble(service));
+}
+
+/* Replicas that do not have it: it may get there yet. What was taken is given back. */
+static void test_replicas_are_missing(void **state)
+{
+	static const char *const answers[] = {":0\r\n", "-UNBLOCKED the role has changed\r\n",
+					      "+OK\r\n"};
+
+	connect_with_replicas();
+	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
+		forget_commands();
+		ask(&one, REDIS_TAKE, "v1");
+		end_wait(answers[i]);
+		WAIT_UNTIL(one.done == 1);
+		assert_int_equal(one.error, -ECONNRESET);
+		assert_non_null(strstr(redis_trouble(service), "redis_replicas"));
+		WAIT_UNTIL(was_sent(0, " 1 k v1 k//released\n"));
+		forget_commands();
+		ask(&one, REDIS_RENEW, "v1");
+		end_wait(answers[i]);
+		WAIT_UNTIL(one.done == 1);
+		assert_int_equal(one.error, -ECONNRESET);
+		ask(&one, REDIS_STAMP, "v1");
+		end_wait(answers[i]);
+		WAIT_UNTIL(one.done == 1);
+		assert_int_equal(one.error, -ECONNRESET);
+		assert_false(was_sent(0, "k//released"));
+	}
+	/* What is read or given back needs none of them. */
+	forget_commands();
+	ask_and_wait(&one, REDIS_READ, NULL);
+	ask_and_wait(&one, REDIS_GIVE, "v1");
+	assert_int_equal(one.error, 0);
+	assert_false(was_sent(0, "WAIT"));
+	/* Nor does what was refused. */
+	redis_double_rule(&servers[0], "SET", "$-1\r\n");
+	ask_and_wait(&one, REDIS_TAKE, "v2");
+	assert_int_equal(one.error, -EEXIST);
+	assert_true(servers[0].is_waiting);
+	end_wait(":1\r\n");
+	WAIT_UNTIL(redis_trouble(service) == NULL);
+	redis_double_rule(&servers[0], "EVALSHA", ":0\r\n");
+	ask_and_wait(&one, REDIS_RENEW, "v2");
+	assert_int_equal(one.error, -ENOENT);
+}
+
+/* The connection is lost meanwhile: what was taken goes back, as ever. */
+static void test_wait_is_lost(void **state)
+{
+	connect_with_replicas();
+	ask(&one, REDIS_TAKE, "v1");
+	WAIT_UNTIL(servers[0].is_waiting);
+	ask(&two, REDIS_RENEW, "w1");
+	turns();
+	servers[0].is_closed = true;
+	WAIT_UNTIL(one.done == 1 && two.done == 1);
+	assert_int_equal(one.error, -ECONNRESET);
+	assert_int_equal(two.error, -ECONNRESET);
+	forget_commands();
+	servers[0].is_closed = false;
+	HURRY_UNTIL(connected == 2);
+	WAIT_UNTIL(was_sent(0, " 1 k v1 k//released\n"));
+	ask(&one, REDIS_TAKE, "v2");
+	end_wait(":1\r\n");
+	WAIT_UNTIL(one.done == 1);
+	assert_int_equal(one.error, 0);
+}
+
+/* Who may not ask for it could have nothing confirmed. */
+static void test_no_right_to_wait(void **state)
+{
+	redis_double_rule(&servers[0], "WAIT", "-NOPERM no\r\n");
+	replicas = (struct replicas_rule){.count = 1, .limit_ms = 500};
+	create(1, "", 60000);
+	HURRY_UNTIL(strstr(why, "does not allow its user") != NULL);
+	assert_int_equal(connected, 0);
+	redis_double_no_rule(&servers[0], "WAIT");
+	HURRY_UNTIL(connected == 1);
+	assert_null(redis_trouble(service));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -514,6 +674,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_silence, begin, end),
 		cmocka_unit_test_setup_teardown(test_greeting, begin, end),
 		cmocka_unit_test_setup_teardown(test_hostile, begin, end),
+		cmocka_unit_test_setup_teardown(test_replicas, begin, end),
+		cmocka_unit_test_setup_teardown(test_replicas_are_missing, begin, end),
+		cmocka_unit_test_setup_teardown(test_wait_is_lost, begin, end),
+		cmocka_unit_test_setup_teardown(test_no_right_to_wait, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

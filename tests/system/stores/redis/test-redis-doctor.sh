@@ -1,6 +1,6 @@
 #!/bin/bash
 # dlockctl doctor warns of what endangers locks in how a Redis server is set up: it keeps no log, removes keys when it is full, has
-# replicas; of an even number of servers; and of nothing where all is well.
+# replicas that need not have a lock; of an even number of servers; and of nothing where all is well.
 # shellcheck source=../../../functions.sh
 . "$(dirname "$0")/../../../functions.sh"
 
@@ -32,6 +32,10 @@ redis_durable=yes
 start_redis_replicas 1
 start_dlockfs C
 warns C "$(redis_address) has replicas" || fail "not said: $(warnings C)"
+printf '%s\n' '[store]' 'redis_replicas = 1' >"$dir/config.ini"
+start_dlockfs E --config "$dir/config.ini"
+flock "$dir/E/job" true
+expect_equal "warnings" "" "$(warnings E)"
 
 start_redises 2
 start_dlockfs D
