@@ -224,5 +224,5 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 const struct status_file status_files[] = {
 	{"status", .produce = write_status},	    {"users", .produce = user_write_all},
 	{"queues", .wait = STATUS_WAIT_OPEN},	    {"jobs", .wait = STATUS_WAIT_JOBS},
-	{"metrics", .produce = metrics_text_write}, {NULL},
+	{"metrics", .produce = metrics_text_write}, {.name = NULL},
 };

@@ -315,7 +315,7 @@ static int compare_names(const void *a, const void *b)
  * of their names, on every host: so two that want some of the same never wait for each other. */
 static int take_locks(struct held *locks, size_t count, const struct run *run)
 {
-	struct held *in_order[ALSO_MAX + 1];
+	struct held *in_order[ALSO_MAX + 1] = {NULL};
 	long long begin_ms = now_ms();
 	int status = -1;
 
