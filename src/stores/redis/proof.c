@@ -139,13 +139,16 @@ static void renew(struct redis_proof *proof, struct redis_lock *lock, enum redis
 /* A proof is of one lock, as the engine asks, or of a few, one behind the other. */
 static void renew_proved(struct redis_proof *proof)
 {
-	for (size_t i = 0; i < proof->count; i++) {
-		const struct store_proof *claim = &proof->proofs[i];
-		struct redis_lock *lock = redis_lock_find(proof->store, claim->path);
-		bool again = i > 0 && strcmp(claim->path, proof->proofs[i - 1].path) == 0;
+	for (size_t i = 0, next; i < proof->count; i = next) {
+		const char *path = proof->proofs[i].path;
+		struct redis_lock *lock = redis_lock_find(proof->store, path);
+		bool is_changed = false;
 
-		if (lock != NULL && lock->key.step == KEY_OURS && !again)
-			renew(proof, lock, claim->text != NULL ? REDIS_STAMP : REDIS_RENEW);
+		for (next = i; next < proof->count && !strcmp(proof->proofs[next].path, path);
+		     next++)
+			is_changed |= proof->proofs[next].text != NULL;
+		if (lock != NULL && lock->key.step == KEY_OURS)
+			renew(proof, lock, is_changed ? REDIS_STAMP : REDIS_RENEW);
 	}
 }
 
