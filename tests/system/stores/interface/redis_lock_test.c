@@ -21,6 +21,23 @@ static int64_t stamp_of(struct host *host, const char *path, const struct call *
 	return call.stamp;
 }
 
+/* One number for what is changed in the lock, whichever of the claims it is. */
+static void test_stamps(void **state)
+{
+	struct host *a = open_host(0, server);
+	struct store_proof proofs[2];
+	struct call first, second, call;
+	int64_t stamp;
+
+	place(a, &first, "stamps", 1);
+	place(a, &second, "stamps", 2);
+	stamp = stamp_of(a, "stamps", &first);
+	proofs[0] = proof_of("stamps", &first, NULL);
+	proofs[1] = proof_of("stamps", &second, "stamped");
+	assert_int_equal(prove(a, &call, proofs, 2), 0);
+	assert_true(call.stamp > stamp);
+}
+
 /* The key goes from one host to the next, and takes the stamps along. */
 static void test_hosts(void **state)
 {
@@ -346,6 +363,7 @@ static int after(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_stamps, after),
 		cmocka_unit_test_teardown(test_hosts, after),
 		cmocka_unit_test_teardown(test_turns, after),
 		cmocka_unit_test_teardown(test_other_clients, after),

@@ -1,11 +1,11 @@
 #!/bin/bash
 # The store that takes keys in Redis, without a daemon: order, watches, names, proofs, the lease, and its end, as for every store
 # (store_fixture.h); and what is its own: hosts and other clients that contend, answers that are lost, and a server that dies, stands
-# still, or has forgotten all. See redis_lock_test.c and redis_session_test.c.
+# still, has forgotten all, or refuses what it is asked. See redis_lock_test.c, redis_session_test.c and redis_refusals_test.c.
 # shellcheck source=../../../functions.sh
 . "$(dirname "$0")/../../../functions.sh"
 
-names="store_queue store_watch store_look store_session store_proof redis_lock redis_session"
+names="store_queue store_watch store_look store_session store_proof redis_lock redis_refusals redis_session"
 programs=$build/tests/system/stores/interface
 requires test -x "$programs/redis_asker" # a build with Redis
 mkfifo "$dir/ask" "$dir/answer"
