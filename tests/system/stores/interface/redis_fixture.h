@@ -8,6 +8,9 @@
 
 #include "store_fixture.h"
 
+/* A session timeout after which nothing ends while a test waits for it. */
+#define KEPT_MS (3 * DEADLINE_MS)
+
 /* Runs redis-cli with the words up to NULL. Returns what it printed, without the end of its last
  * line, until the next call. */
 const char *redis_cli_with(const char *const *words);

@@ -65,6 +65,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(test_memory, close_hosts),
 	};
 
+	host_timeout_ms = KEPT_MS;
 	begin_tests(argc, argv, STORE_SCHEME_REDIS);
 	return end_tests(cmocka_run_group_tests_name("redis_refusals", tests, NULL, NULL));
 }

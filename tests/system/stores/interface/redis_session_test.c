@@ -60,7 +60,6 @@ static void test_unasked_give(void **state)
 {
 	struct host *a = open_host(0, proxy.address), *b = open_host(1, server);
 	struct call first, second;
-	int64_t begin_ms = now_ms();
 
 	place(a, &first, "late", 1);
 	place(b, &second, "late", 2);
@@ -70,7 +69,6 @@ static void test_unasked_give(void **state)
 	assert_int_equal(count_in(b, "late"), 2);
 	set_link(LINK_PASSES);
 	WAIT_FOR(count_in(b, "late") == 1);
-	assert_true(now_ms() - begin_ms < TIMEOUT_MS || a->changes[STORE_CONNECTED] == 2);
 }
 
 /* What a proof has done is not known; the next one says. */
@@ -100,10 +98,12 @@ static void test_unanswered_proof(void **state)
 /* Without a connection what is known here is told, and what is not waits, or is not known. */
 static void test_suspended(void **state)
 {
-	struct host *a = open_host(0, proxy.address);
 	struct call first, second, seen, placed, listed = {0}, all;
 	struct asker looked[3];
+	struct host *a;
 
+	host_timeout_ms = 5 * TIMEOUT_MS;
+	a = open_host(0, proxy.address);
 	redis_cli("SET", redis_key("held"), "other", "PX", "60000");
 	place(a, &first, "suspended", 1);
 	place(a, &second, "held", 1);
@@ -242,10 +242,12 @@ static void test_wiped(void **state)
  * ended then, and what was asked of it is answered once, or not done. */
 static void test_stopped(void **state)
 {
-	struct host *a = open_host(0, server);
 	struct call first, waiting;
+	struct host *a;
 	int64_t begin_ms;
 
+	host_timeout_ms = TIMEOUT_MS;
+	a = open_host(0, server);
 	place(a, &first, "stopped", 1);
 	beat(a);
 	begin_ms = clock_now_ms();
@@ -258,30 +260,38 @@ static void test_stopped(void **state)
 	WAIT_FOR(a->session == STORE_CONNECTED && waiting.times);
 	assert_int_equal(waiting.error, 0);
 	assert_int_equal(waiting.times, 1);
-	do
+	for (int i = 0; strcmp(a->missing, "stopped") != 0; i++) {
+		assert_true(i < 10);
 		beat(a);
-	while (strcmp(a->missing, "stopped") != 0);
+	}
 	WAIT_FOR(count_in(a, "asked") == 1);
 	beat(a);
 	assert_string_equal(a->missing, "");
 	assert_true(lease_of(a).grants);
 }
 
+static int after(void **state)
+{
+	host_timeout_ms = KEPT_MS;
+	return close_hosts(state);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_unanswered_take, close_hosts),
-		cmocka_unit_test_teardown(test_unanswered_give, close_hosts),
-		cmocka_unit_test_teardown(test_unasked_give, close_hosts),
-		cmocka_unit_test_teardown(test_unanswered_proof, close_hosts),
-		cmocka_unit_test_teardown(test_suspended, close_hosts),
-		cmocka_unit_test_teardown(test_renew, close_hosts),
-		cmocka_unit_test_teardown(test_unreachable, close_hosts),
-		cmocka_unit_test_teardown(test_killed, close_hosts),
-		cmocka_unit_test_teardown(test_wiped, close_hosts),
-		cmocka_unit_test_teardown(test_stopped, close_hosts),
+		cmocka_unit_test_teardown(test_unanswered_take, after),
+		cmocka_unit_test_teardown(test_unanswered_give, after),
+		cmocka_unit_test_teardown(test_unasked_give, after),
+		cmocka_unit_test_teardown(test_unanswered_proof, after),
+		cmocka_unit_test_teardown(test_suspended, after),
+		cmocka_unit_test_teardown(test_renew, after),
+		cmocka_unit_test_teardown(test_unreachable, after),
+		cmocka_unit_test_teardown(test_killed, after),
+		cmocka_unit_test_teardown(test_wiped, after),
+		cmocka_unit_test_teardown(test_stopped, after),
 	};
 
+	host_timeout_ms = KEPT_MS;
 	begin_tests(argc, argv, STORE_SCHEME_REDIS);
 	return end_tests(cmocka_run_group_tests_name("redis_session", tests, NULL, NULL));
 }

@@ -114,7 +114,8 @@ static void test_lease(void **state)
 	begin_ms = clock_now_ms();
 	set_link(LINK_SILENT);
 	a->store->ops->prove(a->store, &call, NULL, 0);
-	run_for(TIMEOUT_MS / 2);
+	/* A key ends without a heartbeat, even if the host is about to connect. */
+	run_for(service_has_claims() ? TIMEOUT_MS / 2 : TIMEOUT_MS / 4);
 	end_ms = lease_of(a).end_ms;
 	assert_true(end_ms < begin_ms + TIMEOUT_MS);
 	set_link(LINK_PASSES);
