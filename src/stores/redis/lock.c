@@ -205,15 +205,28 @@ static void on_known(struct key *key, int error)
 		redis_wake(lock->store);
 }
 
+/* By what is known here. */
+static void answer_looks(struct redis_lock *lock)
+{
+	struct redis_call *call, *next;
+
+	DL_FOREACH_SAFE (lock->calls, call, next) {
+		if (call->kind != CALL_LOOK)
+			continue;
+		DL_DELETE(lock->calls, call);
+		make(lock, call);
+		free(call);
+	}
+}
+
 /* A look is answered whatever becomes of the session. */
 static void drop_calls(struct redis_lock *lock)
 {
 	struct redis_call *call, *next;
 
+	answer_looks(lock);
 	DL_FOREACH_SAFE (lock->calls, call, next) {
 		DL_DELETE(lock->calls, call);
-		if (call->kind == CALL_LOOK)
-			make(lock, call);
 		free(call);
 	}
 }
@@ -447,6 +460,16 @@ void redis_locks_abandon(struct store_redis *store)
 		redis_lock_settle(lock);
 	}
 	store->lost = 0;
+}
+
+void redis_locks_suspend(struct store_redis *store)
+{
+	struct redis_lock *lock, *next;
+
+	HASH_ITER (hh, store->locks, lock, next) {
+		answer_looks(lock);
+		redis_lock_settle(lock);
+	}
 }
 
 void redis_locks_resume(struct store_redis *store)

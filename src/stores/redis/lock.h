@@ -79,6 +79,9 @@ int redis_locks_restored(struct store_redis *store);
 /* The session is given up: its claims have gone. */
 void redis_locks_abandon(struct store_redis *store);
 
+/* The servers cannot be asked: who looks from outside does not wait for them. */
+void redis_locks_suspend(struct store_redis *store);
+
 /* The servers can be asked again. */
 void redis_locks_resume(struct store_redis *store);
 

@@ -30,7 +30,8 @@ struct redis_proof {
 	size_t renewal_count, under_way;
 	int error;
 	int64_t stamp;
-	bool is_found; /* `home` was asked for the claims: it has this as the tag */
+	bool is_found;	/* `home` was asked for the claims: it has this as the tag */
+	bool is_of_all; /* a heartbeat, or of no claim: of the session, which is all keys */
 	struct redis_proof *prev, *next;
 };
 
@@ -138,13 +139,16 @@ static void renew(struct redis_proof *proof, struct redis_lock *lock, enum redis
 /* A proof is of one lock, as the engine asks, or of a few, one behind the other. */
 static void renew_proved(struct redis_proof *proof)
 {
-	for (size_t i = 0; i < proof->count; i++) {
-		const struct store_proof *claim = &proof->proofs[i];
-		struct redis_lock *lock = redis_lock_find(proof->store, claim->path);
-		bool again = i > 0 && strcmp(claim->path, proof->proofs[i - 1].path) == 0;
+	for (size_t i = 0, next; i < proof->count; i = next) {
+		const char *path = proof->proofs[i].path;
+		struct redis_lock *lock = redis_lock_find(proof->store, path);
+		bool is_changed = false;
 
-		if (lock != NULL && lock->key.step == KEY_OURS && !again)
-			renew(proof, lock, claim->text != NULL ? REDIS_STAMP : REDIS_RENEW);
+		for (next = i; next < proof->count && !strcmp(proof->proofs[next].path, path);
+		     next++)
+			is_changed |= proof->proofs[next].text != NULL;
+		if (lock != NULL && lock->key.step == KEY_OURS)
+			renew(proof, lock, is_changed ? REDIS_STAMP : REDIS_RENEW);
 	}
 }
 
@@ -162,11 +166,13 @@ void redis_proof_send(struct store *base, void *tag, const struct store_proof *p
 {
 	struct store_redis *store = store_redis_from(base);
 	struct redis_proof *proof = calloc(1, sizeof(*proof));
-	size_t renewals = (tag == NULL ? HASH_COUNT(store->locks) : count) + 1;
+	bool is_of_all = tag == NULL || count == 0;
+	size_t renewals = (is_of_all ? HASH_COUNT(store->locks) : count) + 1;
 
 	if (proof != NULL) {
 		proof->store = store;
 		proof->tag = tag;
+		proof->is_of_all = is_of_all;
 		proof->renewals = calloc(renewals, sizeof(*proof->renewals));
 	}
 	if (proof == NULL || proof->renewals == NULL || copy_proofs(proof, proofs, count) < 0) {
@@ -176,12 +182,12 @@ void redis_proof_send(struct store *base, void *tag, const struct store_proof *p
 		return;
 	}
 	DL_APPEND(store->proofs, proof);
-	if (tag == NULL) {
+	if (tag == NULL)
 		redis_lease_beat(&store->lease, clock_now_ms());
+	if (is_of_all)
 		renew_all(proof);
-	} else {
+	else
 		renew_proved(proof);
-	}
 	redis_wake(store);
 }
 
@@ -215,7 +221,7 @@ static void tell(struct redis_proof *proof, int error, const char *missing)
 	struct store_redis *store = proof->store;
 
 	DL_DELETE(store->proofs, proof);
-	if (proof->tag == NULL)
+	if (proof->is_of_all)
 		look_at_keys(store);
 	store->events->on_proved(store->context, proof->tag, error, missing,
 				 error == 0 ? proof->stamp : 0);

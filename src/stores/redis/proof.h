@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * prove() of the store: the keys of the claims are renewed, or for a heartbeat those of all locks
- * that this host has; then the claims are looked for in the queues. Loop thread.
+ * prove() of the store: the keys of the claims are renewed, or for a heartbeat, and where
+ * none is named, those of all locks that this host has; then the claims are looked for in the
+ * queues. Loop thread.
  */
 #ifndef DLOCKFS_STORES_REDIS_PROOF_H
 #define DLOCKFS_STORES_REDIS_PROOF_H

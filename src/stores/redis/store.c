@@ -184,6 +184,7 @@ static void on_lost(void *context, const char *why)
 	    log_limit_passes(&store->refusals, clock_now_ms(), "connection", why, strlen(why), 0))
 		log_warning("redis: %s; trying on", why);
 	store->session.told_unreachable = true;
+	redis_locks_suspend(store);
 	tell_session(store);
 }
 

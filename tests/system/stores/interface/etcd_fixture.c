@@ -4,45 +4,17 @@
  */
 #include "etcd_fixture.h"
 
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-extern char **environ;
+#include "store_program.h"
 
 bool etcdctl_may_fail;
 
 const char *etcdctl_with(const char *input, size_t bytes, const char *const *given)
 {
-	static char output[65536];
-	char *argv[16] = {"etcdctl"};
-	posix_spawn_file_actions_t actions;
-	int in[2], out[2], status, words = 1;
-	size_t count = 0;
-	ssize_t got;
-	pid_t child;
+	const char *argv[16] = {"etcdctl"};
 
-	for (; given[words - 1] && words < 15; words++)
-		argv[words] = (char *)given[words - 1];
-	assert_int_equal(pipe(in) | pipe(out), 0);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, in[0], 0);
-	posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-	posix_spawn_file_actions_addclose(&actions, in[1]);
-	assert_int_equal(posix_spawnp(&child, "etcdctl", &actions, NULL, argv, environ), 0);
-	posix_spawn_file_actions_destroy(&actions);
-	close(in[0]);
-	close(out[1]);
-	assert_int_equal(write(in[1], input, bytes), bytes);
-	close(in[1]);
-	while ((got = read(out[0], output + count, sizeof(output) - 1 - count)) > 0)
-		count += (size_t)got;
-	output[count] = '\0';
-	close(out[0]);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	if (status != 0 && !etcdctl_may_fail)
-		fail_msg("etcdctl %s %s: %s", argv[1], argv[2], output);
-	return output;
+	for (int words = 1; given[words - 1] && words < 15; words++)
+		argv[words] = given[words - 1];
+	return run_program(argv, input, bytes, etcdctl_may_fail);
 }
 
 const char *key_of(const char *path)

@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The session of the etcd store: what ends its lease, what does not, and what another process goes
- * on with. What is done to the server is asked of the script that started it: a line on the
- * descriptor 3, and one is read from 4 when it is done.
+ * on with.
  */
 #include "etcd_fixture.h"
 
-#include <poll.h>
-#include <unistd.h>
-
 #include "base/clock.h"
-
-static void ask_script(const char *what)
-{
-	char answer[16];
-
-	dprintf(3, "%s\n", what);
-	assert_true(read(4, answer, sizeof(answer)) > 0);
-}
+#include "store_program.h"
 
 static struct store_etcd *inside(struct host *host)
 {

@@ -122,6 +122,22 @@ int write_claim(struct host *host, const char *path, const char *name, const cha
 	return asker.error;
 }
 
+void change_data(struct host *host, const char *path, const char *name, const void *data,
+		 size_t bytes)
+{
+	struct asker asker;
+	char *text;
+
+	if (service_has_claims()) {
+		backend->change(path, name, data, bytes);
+		return;
+	}
+	text = strndup(bytes > 0 ? data : "", bytes);
+	assert_int_equal(read_claim(host, &asker, path, name), 0);
+	assert_int_equal(write_claim(host, path, name, text, asker.claim.version), 0);
+	free(text);
+}
+
 void send_remove(struct host *host, struct asker *asker, const char *path, const char *name)
 {
 	*asker = (struct asker){.change.done = on_changed};

@@ -43,6 +43,11 @@ void send_write(struct host *host, struct asker *asker, const char *path, const 
 		const char *text, uint32_t version);
 int write_claim(struct host *host, const char *path, const char *name, const char *text,
 		uint32_t version);
+/* The data of a claim become these bytes by another hand: that of another client, where the service
+ * knows the claim, or else of somebody on that host, who can write no NUL. */
+void change_data(struct host *host, const char *path, const char *name, const void *data,
+		 size_t bytes);
+
 void send_remove(struct host *host, struct asker *asker, const char *path, const char *name);
 int remove_claim(struct host *host, const char *path, const char *name);
 

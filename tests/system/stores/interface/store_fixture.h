@@ -5,10 +5,13 @@
  *
  *     PROGRAM zookeeper://HOST:PORT
  *     PROGRAM etcd://HOST:PORT
+ *     PROGRAM redis://HOST:PORT
  *
  * The programs store_*_test have what is right for every such store; those of one store's name have
- * what is its own. The server must grant session timeouts of two seconds. Everything is created
- * below one name per process and left there. Connections are cut by a small proxy in the program.
+ * what is its own. Where the service does not know the claims themselves, the host is its own peer,
+ * and tests of what one host does to another one's claims are left out. The server must grant
+ * session timeouts of two seconds. Everything is created below one name per process and left there.
+ * Connections are cut by a small proxy in the program.
  */
 #ifndef DLOCKFS_STORE_FIXTURE_H
 #define DLOCKFS_STORE_FIXTURE_H
@@ -32,10 +35,12 @@
 #define TIMEOUT_MS  6000
 
 extern int64_t host_timeout_ms; /* of hosts that are opened from now on; TIMEOUT_MS at first */
-extern const char *server;	/* HOST:PORT */
-extern char top[64];		/* the root of all stores that are opened here */
+extern struct store_contention host_contention; /* likewise; a turn is of any length at first */
+extern const char *server;			/* HOST:PORT */
+extern char top[64];				/* the root of all stores that are opened here */
 
-/* What other clients do, with the means of that service. */
+/* What other clients do, with the means of that service; of one that has keys, and no claims, only
+ * the first three. */
 struct backend {
 	const char *scheme;
 	void (*begin)(void);
@@ -55,8 +60,14 @@ struct backend {
 	uint64_t (*make_file)(const char *path, bool lockfile);
 };
 
-extern const struct backend backend_zookeeper, backend_etcd;
+extern const struct backend backend_zookeeper, backend_etcd, backend_redis;
 extern const struct backend *backend; /* the one of this service */
+
+/* Whether the service knows the claims, so that all hosts have one queue: by the store's kind. */
+bool service_has_claims(void);
+
+/* The test is of that. */
+void need_claims_in_service(void);
 
 /* What main() does before its tests: with the scheme of the only service that they are for, or
  * NULL. And after them, with the number of those that failed, for the program's exit status. */
@@ -79,6 +90,7 @@ struct host {
 	int beats;	    /* heartbeats that were answered, */
 	int beats_renewals; /* and how often the lease was renewed before the last */
 	int touches;
+	char missing[64]; /* what the last heartbeat did not find; "" */
 };
 
 /* One operation and what came of it. */
@@ -90,13 +102,15 @@ struct call {
 	int64_t order, after;
 	bool listed;
 	size_t count;
-	struct claim_name claims[4]; /* of the first entries */
-	size_t halves;		     /* among all */
-	size_t orphans;		     /* likewise */
-	int changes;		     /* of a queue that is attended to */
-	int reads;		     /* of a watch, and the last of them */
-	bool changed;		     /* and is about to be read again */
-	char text[64];		     /* read; or where something was missing */
+	struct claim_name claims[4];  /* of the first entries, */
+	char first[CLAIM_NAME_BYTES]; /* and the name of the very first */
+	size_t halves;		      /* among all */
+	size_t orphans;		      /* likewise */
+	int changes;		      /* of a queue that is attended to, */
+	int changed_turn;	      /* behind so many answers of its host */
+	int reads;		      /* of a watch, and the last of them */
+	bool changed;		      /* and is about to be read again */
+	char text[64];		      /* read; or where something was missing */
 	int64_t stamp;
 };
 
@@ -122,6 +136,9 @@ void run_for(int64_t ms);
 /* Opens the store of host i, on this server; the second waits until it is connected. */
 struct host *begin_host(int i, const char *address);
 struct host *open_host(int i, const char *address);
+
+/* Another host that has the same queue; or that host, if no other one has. */
+struct host *open_peer(struct host *host);
 
 /* The same with what another one has saved (NULL: nothing), or with an identity. */
 struct host *begin_host_as(int i, const char *address, const struct store_access *access,
@@ -150,7 +167,7 @@ void send_prove(struct host *host, struct call *call, const struct store_proof *
 		size_t count);
 int prove(struct host *host, struct call *call, const struct store_proof *proofs, size_t count);
 
-/* A heartbeat, which succeeds. */
+/* A heartbeat, which succeeds; or which finds that the claims of a lock have gone. */
 void beat(struct host *host);
 
 struct store_lease lease_of(const struct host *host);

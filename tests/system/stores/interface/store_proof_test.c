@@ -24,7 +24,7 @@ static void test_prove_session(void **state)
 /* It shows whether claims stand, changes one of them, and stamps that with what only grows. */
 static void test_prove_claims(void **state)
 {
-	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct host *a = open_host(0, server), *b = open_peer(a);
 	uint32_t first = a->store->ops->first_version;
 	struct call calls[STORE_PROOFS_MAX], seen, proof, withdrawn = {0};
 	struct store_proof proofs[STORE_PROOFS_MAX];
@@ -114,7 +114,8 @@ static void test_lease(void **state)
 	begin_ms = clock_now_ms();
 	set_link(LINK_SILENT);
 	a->store->ops->prove(a->store, &call, NULL, 0);
-	run_for(TIMEOUT_MS / 2);
+	/* A key ends without a heartbeat, even if the host is about to connect. */
+	run_for(service_has_claims() ? TIMEOUT_MS / 2 : TIMEOUT_MS / 4);
 	end_ms = lease_of(a).end_ms;
 	assert_true(end_ms < begin_ms + TIMEOUT_MS);
 	set_link(LINK_PASSES);
@@ -123,14 +124,17 @@ static void test_lease(void **state)
 	assert_true(lease_of(a).grants && a->valid_until_ms > end_ms);
 	assert_int_equal(a->changes[STORE_LOST], 0);
 	a->store->ops->renew(a->store, nobody_is_told());
-	assert_int_equal(lease_of(a).end_ms, INT64_MIN);
+	/* Where claims are not in the service, nothing can be lost without one. */
+	assert_int_equal(lease_of(a).end_ms, service_has_claims() ? INT64_MIN : INT64_MAX);
 }
 
 static void test_lease_in_doubt(void **state)
 {
 	struct host *a = open_host(0, server);
+	struct call call;
 	int64_t end_ms;
 
+	place(a, &call, "doubt", 1);
 	beat(a);
 	end_ms = lease_of(a).end_ms;
 	a->store->ops->doubt(a->store, clock_now_ms());

@@ -71,12 +71,13 @@ static void *run_proxy(void *context)
 	eventfd_t count;
 
 	while (!proxy.stopping) {
-		bool passes = proxy.link == LINK_PASSES;
+		enum link link = (enum link)proxy.link;
 		bool breaks = atomic_exchange(&proxy.breaking, false);
 
 		for (int i = 0; i < PAIRS_MAX * 2; i++) {
 			if ((breaks || proxy.link == LINK_REFUSES) && proxy.ends[i] >= 0)
 				close_pair(i);
+			bool passes = link == LINK_PASSES || (link == LINK_MUTE && i % 2 == 0);
 			polled[i] = (struct pollfd){passes ? proxy.ends[i] : -1, POLLIN, 0};
 		}
 		polled[PAIRS_MAX * 2] =

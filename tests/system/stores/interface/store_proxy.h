@@ -8,7 +8,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum link { LINK_PASSES, LINK_SILENT, LINK_REFUSES };
+enum link {
+	LINK_PASSES,
+	LINK_SILENT,
+	LINK_MUTE, /* what the server says stays in the proxy */
+	LINK_REFUSES,
+};
 
 #define PAIRS_MAX 16
 

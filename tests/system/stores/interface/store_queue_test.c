@@ -6,7 +6,7 @@
 
 static void test_order(void **state)
 {
-	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct host *a = open_host(0, server), *b = open_peer(a);
 	struct call first, second, third, all;
 
 	send_place(a, &first, "order", 1, CLAIM_EXCLUSIVE, true);
@@ -40,9 +40,10 @@ static void test_order(void **state)
 static void test_foreign(void **state)
 {
 	static const enum claim_mode modes[] = {CLAIM_EXCLUSIVE, CLAIM_SHARED, CLAIM_EXCLUSIVE};
-	struct host *a = open_host(0, server);
 	struct call first, all;
 
+	need_claims_in_service();
+	struct host *a = open_host(0, server);
 	place(a, &first, "foreign", 1);
 	for (size_t i = 0; i < 3; i++)
 		backend->make_claim("foreign", modes[i]);
@@ -65,7 +66,7 @@ static void test_foreign(void **state)
 /* All that a name can say comes back from the server. */
 static void test_spans(void **state)
 {
-	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct host *a = open_host(0, server), *b = open_peer(a);
 	struct claim_name name = claim_of(1, CLAIM_EXCLUSIVE);
 	struct call first = {0}, second = {0}, all;
 	const struct claim_name *claim;
@@ -109,7 +110,7 @@ static void test_spans(void **state)
 static void test_pipelined(void **state)
 {
 	static struct call calls[MANY];
-	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct host *a = open_host(0, server), *b = open_peer(a);
 	struct call all, answer = {0};
 
 	place(a, &all, "many", 0);
@@ -134,7 +135,7 @@ static void test_pipelined(void **state)
 
 static void test_withdraw(void **state)
 {
-	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct host *a = open_host(0, server), *b = open_peer(a);
 	struct call first;
 
 	place(a, &first, "withdraw", 1);
@@ -146,7 +147,7 @@ static void test_withdraw(void **state)
 static void test_names(void **state)
 {
 	static struct call calls[256];
-	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct host *a = open_host(0, server), *b = open_peer(a);
 	char name[300];
 	struct call all;
 

@@ -6,9 +6,10 @@
 
 static void test_reconnect(void **state)
 {
-	struct host *a = open_host(0, server), *b = open_host(1, proxy.address);
 	struct call first, second, gone, lost[10], all;
 
+	need_claims_in_service();
+	struct host *a = open_host(0, server), *b = open_host(1, proxy.address);
 	place(a, &first, "reconnect", 1);
 	place(b, &second, "reconnect", 2);
 	send_watch(b, &gone, "reconnect", first.name);
@@ -38,9 +39,10 @@ static void test_reconnect(void **state)
 /* Watches outlive a connection, and what was changed meanwhile is read afterwards. */
 static void test_reconnect_and_amends(void **state)
 {
-	struct host *a = open_host(0, server), *b = open_host(1, proxy.address);
 	struct call first, second, quiet, seen, also_seen, unseen, amended;
 
+	need_claims_in_service();
+	struct host *a = open_host(0, server), *b = open_host(1, proxy.address);
 	place(a, &first, "changed", 1);
 	place(a, &second, "changed", 2);
 	send_watch(b, &seen, "changed", first.name);
@@ -91,9 +93,10 @@ static void test_reconnect_and_amends(void **state)
 /* For an attention a lost connection is a change, unless its list was not heard of. */
 static void test_reconnect_and_attention(void **state)
 {
-	struct host *a = open_host(0, server), *b = open_host(1, proxy.address);
 	struct call first, second, third, come, quiet, lost = {0}, never = {0};
 
+	need_claims_in_service();
+	struct host *a = open_host(0, server), *b = open_host(1, proxy.address);
 	place(a, &first, "attended", 1);
 	place(a, &third, "quiet", 1);
 	attend(b, &come, "attended", false);
@@ -128,10 +131,11 @@ static void test_reconnect_and_attention(void **state)
 
 static void test_expiry(void **state)
 {
-	struct host *a = open_host(0, server), *b = open_host(1, proxy.address);
 	struct call first, gone, never, unheard, after, all;
 	char before[256], text[256];
 
+	need_claims_in_service();
+	struct host *a = open_host(0, server), *b = open_host(1, proxy.address);
 	b->store->ops->describe(b->store, before, sizeof(before));
 	place(b, &first, "expiry", 1);
 	send_watch(a, &gone, "expiry", first.name);
@@ -165,9 +169,10 @@ static void test_expiry(void **state)
  * spoken of. */
 static void test_renew(void **state)
 {
-	struct host *a = open_host(0, server), *b = open_host(1, server);
 	struct call first, gone, never, unheard, second;
 
+	need_claims_in_service();
+	struct host *a = open_host(0, server), *b = open_host(1, server);
 	place(a, &first, "renew", 1);
 	send_watch(b, &gone, "renew", first.name);
 	attend(a, &unheard, "renew", false);
@@ -241,6 +246,7 @@ static void test_unreachable(void **state)
 	struct call call;
 	char text[256];
 
+	need_claims_in_service(); /* else who asks may wait */
 	set_link(LINK_REFUSES);
 	a = begin_host(0, proxy.address);
 	b = begin_host(1, "no-such-host.invalid:1234");

@@ -3,11 +3,11 @@
  * The watch on a claim in a store: its end, and the data that its owner changes. The attention to a
  * queue.
  */
-#include "store_fixture.h"
+#include "store_asker.h"
 
 static void test_watch(void **state)
 {
-	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct host *a = open_host(0, server), *b = open_peer(a);
 	struct call first, second, gone, also_gone, missing;
 	char name[CLAIM_NAME_BYTES];
 
@@ -27,7 +27,7 @@ static void test_watch(void **state)
 	/* New data is no end; neither is what happens to others. */
 	WAIT_FOR(gone.reads == 1 && also_gone.reads == 1);
 	for (int i = 0; i < 3; i++) {
-		backend->change("watch", first.name, "news", 4);
+		change_data(b, "watch", first.name, "news", 4);
 		WAIT_FOR(gone.reads == i + 2 && also_gone.reads == i + 2);
 	}
 	run_for(50);
@@ -48,7 +48,7 @@ static void test_watch(void **state)
 
 static void test_amend(void **state)
 {
-	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct host *a = open_host(0, server), *b = open_peer(a);
 	struct call first, seen, also_seen, own, amends[3], withdrawn = {0};
 	char text[8];
 
@@ -71,10 +71,10 @@ static void test_amend(void **state)
 	}
 
 	/* Data as others may leave it: none at all, or a NUL in it. */
-	backend->change("amend", first.name, NULL, 0);
+	change_data(b, "amend", first.name, NULL, 0);
 	WAIT_FOR(seen.reads == 22 && also_seen.reads == 22);
 	assert_string_equal(seen.text, "");
-	backend->change("amend", first.name, "ab\0cd", 5);
+	change_data(b, "amend", first.name, "ab\0cd", 5);
 	WAIT_FOR(seen.reads == 23 && also_seen.reads == 23);
 	assert_string_equal(seen.text, "ab");
 
@@ -106,7 +106,7 @@ static void test_amend(void **state)
 
 static void test_attend(void **state)
 {
-	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct host *a = open_host(0, server), *b = open_peer(a);
 	struct call first, second, missing, come, also_come, gone, own, last;
 
 	/* Where there is nothing yet it may be told at once. */
