@@ -118,6 +118,7 @@ struct config_store {
 	bool new_root; /* when the daemon starts, nobody holds anything there; no. Or as [store] */
 	struct store_access access; /* nobody, auto. Of this store alone */
 	struct store_contention contention;
+	uint64_t set; /* which keys a file or an option has set; for config.c */
 };
 
 struct config_section; /* one [locks "pattern"] */
@@ -174,6 +175,9 @@ int config_set(struct config *config, const char *key, const char *value, char *
 /* Whether the keys of each store go together. To be called after files and options. Returns 0, or
  * -EINVAL and one line in `why`. */
 int config_check(const struct config *config, char *why, size_t why_bytes);
+
+/* Whether a file or an option says where the locks are kept that no [store "prefix"] has. */
+bool config_has_url(const struct config *config);
 
 /* Takes over from `fresh` every key that may change while the daemon runs; calls on_fixed() for
  * each other key (`fixed`) that differs. Finishes *fresh. */

@@ -1161,7 +1161,8 @@ static void test_example_has_every_key(void **state)
 		assert_true(sscanf(line, "  %31[a-z_] = %31s", key, fallback) >= 1);
 		snprintf(wanted, sizeof(wanted), "#%s =%s%s", key, *fallback ? " " : "", fallback);
 		print_message("[%s] %s\n", section, wanted);
-		assert_true(example_has(section, wanted));
+		/* The service needs the url: it stands there without "#". */
+		assert_true(example_has(section, wanted + (strcmp(key, "url") == 0)));
 		/* An option has no section: its name must say which key it is, except that "mode"
 		 * is that of [mount]. */
 		for (size_t i = 0; i < count; i++)
