@@ -16,10 +16,12 @@
  *
  * The file: `key = value`, one a line, blanks around ignored; comments begin a line with '#' or
  * ';', or follow a value as " ; ...". Each section stands once, each key once in its section, a
- * line with a key has at most 197 bytes (inih's limit). Values: durations are a whole number with a
- * unit (ms, s, m, h, d): "15s"; numbers are decimal; switches are yes or no; signals have their
- * full names: "SIGTERM"; users and groups are numbers, or names, which are looked up when they are
- * read (getpwnam(3), getgrnam(3): that may block).
+ * line with a key has at most 197 bytes (inih's limit); but a value that is a list (url,
+ * directories) may have 4096, and go on in indented lines: behind a comma as they stand, else after
+ * a blank. An indented line that reads as a key is one, except behind a comma. Values: durations
+ * are a whole number with a unit (ms, s, m, h, d): "15s"; numbers are decimal; switches are yes or
+ * no; signals have their full names: "SIGTERM"; users and groups are numbers, or names, which are
+ * looked up when they are read (getpwnam(3), getgrnam(3): that may block).
  *
  * Not thread-safe: the loop's thread, and before it starts.
  */
