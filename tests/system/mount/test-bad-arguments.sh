@@ -25,7 +25,7 @@ rejected mount
 rejected --colour --colour=red "$dir/M"
 rejected "$dir/none/none" "$dir/none/none"
 rejected "$dir/file" "$dir/file"
-rejected redis://localhost --store redis://localhost "$dir/M"
+rejected consul://localhost --store consul://localhost "$dir/M"
 rejected zookeeper: --store zookeeper:localhost "$dir/M"
 rejected soon --session-timeout soon "$dir/M"
 rejected 0 --session-timeout 0 "$dir/M"

@@ -61,9 +61,9 @@ rejected 3 session_timeout 0 <<'END'
 url = local:
 session_timeout = 0
 END
-rejected 2 url redis://localhost <<'END'
+rejected 2 url consul://localhost <<'END'
 [store]
-url = redis://localhost
+url = consul://localhost
 END
 rejected 2 url <<'END'
 [store]
@@ -112,9 +112,9 @@ session_timeout = 5s
 [mount]
 idle = 10s
 END
-rejected 2 url redis://localhost <<'END'
+rejected 2 url consul://localhost <<'END'
 [store "cron"]
-url = redis://localhost
+url = consul://localhost
 END
 rejected 1 '[mount "cron"]' '[store "prefix"]' <<'END'
 [mount "cron"]

@@ -49,7 +49,7 @@ done
 # What is wrong fails here too, and nothing is mounted.
 refused mount -t fuse.dlockfs none "$dir/A" -o idle=whenever 2>"$dir/err"
 grep -q idle "$dir/err"
-refused mount -t fuse.dlockfs redis://localhost "$dir/A" 2>"$dir/err"
+refused mount -t fuse.dlockfs consul://localhost "$dir/A" 2>"$dir/err"
 refused mount -t fuse.dlockfs none "$dir/A" -o no_such_option=1 2>"$dir/err"
 # The helper of mount(8), which is asked only to look.
 ln -s "$dlockfs" "$dir/bin/mount.fuse.dlockfs"
