@@ -239,10 +239,13 @@ static int begin_filesystem(struct daemon *daemon, char *why, size_t why_bytes)
 	return error;
 }
 
-static int check_mount(struct daemon *daemon, char *why, size_t why_bytes)
+/* What would go wrong, as far as that is seen without a mount and servers. */
+static int check(struct daemon *daemon, char *why, size_t why_bytes)
 {
 	struct mount_plan plan = plan_mount(daemon);
-	return mount_check(&plan, why, why_bytes);
+	int error = mount_check(&plan, why, why_bytes);
+
+	return error == 0 ? shards_check(&daemon->config, why, why_bytes) : error;
 }
 
 static void log_end(int error, const char *what, const char *why)
@@ -566,7 +569,7 @@ int main(int argc, char **argv)
 			error = stand_in(&daemon, error, why);
 	}
 	if (error == 0 && action == OPTIONS_CHECK)
-		error = check_mount(&daemon, why, sizeof(why));
+		error = check(&daemon, why, sizeof(why));
 	if (error != 0)
 		log_error("%s", why);
 	else if (action == OPTIONS_HELP)

@@ -16,12 +16,24 @@
 #define DEFAULT_CONFIG_FILE DLOCKFS_SYSCONFDIR "/dlockfs.ini"
 #define HELPER_PREFIX	    "mount."
 
-enum { OPTION_STORE = 256, OPTION_CONFIG, OPTION_SESSION_TIMEOUT, OPTION_CHECK, OPTION_VERSION };
+#define EXPECTED_URL                                                                               \
+	"expected url = zookeeper://..., etcd://... or redis://..., or url = local: for locks of " \
+	"this host alone, in [store]"
+
+enum {
+	OPTION_STORE = 256,
+	OPTION_CONFIG,
+	OPTION_SESSION_TIMEOUT,
+	OPTION_REQUIRE_URL,
+	OPTION_CHECK,
+	OPTION_VERSION
+};
 
 static const struct option long_options[] = {
 	{"store", required_argument, NULL, OPTION_STORE},
 	{"config", required_argument, NULL, OPTION_CONFIG},
 	{"session-timeout", required_argument, NULL, OPTION_SESSION_TIMEOUT},
+	{"require-url", no_argument, NULL, OPTION_REQUIRE_URL},
 	{"check", no_argument, NULL, OPTION_CHECK},
 	{"foreground", no_argument, NULL, 'f'},
 	{"verbose", no_argument, NULL, 'v'},
@@ -47,6 +59,8 @@ void options_help(FILE *out)
 		"  --config FILE            configuration (default " DEFAULT_CONFIG_FILE
 		", if there)\n"
 		"  --session-timeout TIME   such as 15s: when a dead host's locks are freed\n"
+		"  --require-url            fail if neither FILE nor --store says where the locks\n"
+		"                           are kept, instead of local: (as the service does)\n"
 		"  --check                  look for errors in all this, and do not mount\n"
 		"  -f, --foreground         stay in the foreground, messages to stderr\n"
 		"  -v, --verbose            more messages\n"
@@ -197,6 +211,9 @@ static int read_arguments(struct options *options, int argc, char **argv,
 		case 's': /* be lenient with options that others know: none is ours */
 		case 't':
 			break;
+		case OPTION_REQUIRE_URL:
+			options->requires_url = true;
+			break;
 		case OPTION_CHECK:
 			*action = OPTIONS_CHECK;
 			break;
@@ -286,6 +303,21 @@ static int read_file(struct options *options, struct config *config, char *why, 
 	return file != NULL ? config_read(config, file, why, why_bytes) : 0;
 }
 
+/* A host whose configuration is gone must not lock alone, if it is to share its locks. */
+static int check_url(const struct options *options, const struct config *config, char *why,
+		     size_t why_bytes)
+{
+	const char *file = options_config_file(options);
+
+	if (!options->requires_url || config_has_url(config))
+		return 0;
+	if (file == NULL)
+		snprintf(why, why_bytes, DEFAULT_CONFIG_FILE ": not there, " EXPECTED_URL);
+	else
+		snprintf(why, why_bytes, "%s: no url in [store], " EXPECTED_URL, file);
+	return -EINVAL;
+}
+
 /* Options for FUSE are taken over when the daemon starts. */
 static int apply(struct options *options, struct config *config, bool starting, char *why,
 		 size_t why_bytes)
@@ -362,7 +394,9 @@ int options_parse(struct options *options, struct config *config, int argc, char
 	}
 	if (error == 0)
 		error = read_file(options, config, why, why_bytes);
-	return error == 0 ? apply(options, config, true, why, why_bytes) : error;
+	if (error == 0)
+		error = apply(options, config, true, why, why_bytes);
+	return error == 0 ? check_url(options, config, why, why_bytes) : error;
 }
 
 int options_use(struct options *options, struct config *config, const char *text, size_t bytes)
@@ -391,7 +425,9 @@ int options_use(struct options *options, struct config *config, const char *text
 int options_configure(struct options *options, struct config *config, char *why, size_t why_bytes)
 {
 	int error = read_file(options, config, why, why_bytes);
-	return error == 0 ? apply(options, config, false, why, why_bytes) : error;
+	if (error == 0)
+		error = apply(options, config, false, why, why_bytes);
+	return error == 0 ? check_url(options, config, why, why_bytes) : error;
 }
 
 void options_finish(struct options *options)

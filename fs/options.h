@@ -20,6 +20,7 @@ struct options {
 	char *fuse; /* options for FUSE and the kernel, "a,b=c", commas escaped; NULL for none */
 	struct setting *settings; /* what is said of keys and mount options */
 	size_t setting_count;
+	bool requires_url;     /* local: is not taken for granted */
 	bool has_default_file; /* the usual configuration file was there */
 };
 
@@ -43,7 +44,7 @@ int options_configure(struct options *options, struct config *config, char *why,
 
 /* After options_parse() found an error in the file: puts a text that another file had, and what the
  * command line says over it, into *config, whatever *config has. Returns 0; or -errno, and *config
- * is as it was. */
+ * is as it was. What that text may leave out is not asked again. */
 int options_use(struct options *options, struct config *config, const char *text, size_t bytes);
 
 /* The file that the configuration was read from, or NULL. */

@@ -128,6 +128,21 @@ static void trust_no_others(void)
 	setenv("SSL_CERT_DIR", "/dev/null", true);
 }
 
+int shards_check(const struct config *config, char *why, size_t why_bytes)
+{
+	for (size_t i = 0; i < config->store_count; i++) {
+		const struct config_store *store = &config->stores[i];
+		const struct store_kind *kind = stores_find(store->url.scheme);
+		bool has_files =
+			store->access.tls_ca != NULL || store->access.tls_certificate != NULL;
+
+		if (kind->check_files != NULL && has_files &&
+		    !kind->check_files(&store->access, why, why_bytes))
+			return -EINVAL;
+	}
+	return 0;
+}
+
 int shards_open(const struct config *config, const struct shard_events *events,
 		const struct shard_former *former, struct shards *ret)
 {

@@ -82,6 +82,10 @@ struct shard *shard_of(const struct filesystem *filesystem, const char *path);
 /* The policy of a lock of the shard, by its path in the engine. */
 struct lock_policy shard_policy(const struct shard *shard, const char *path);
 
+/* Reads the files for TLS of each store, which may block. Returns 0; or -EINVAL and one line in
+ * `why` if one of them cannot be used. */
+int shards_check(const struct config *config, char *why, size_t why_bytes);
+
 /* Opens a shard for each store of the configuration; `former` has as many, or is NULL. The
  * configuration stays the caller's, as do the events. To be called after the process went to the
  * background and has mounted, with the signals of the loop blocked: it starts threads. Returns 0 or

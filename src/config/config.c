@@ -170,8 +170,12 @@ int config_set_key(struct config *config, const struct config_key *key, size_t p
 	struct config_section *section;
 	int error;
 
-	if (is_of_store(key))
-		return config_value_set(key, &config->stores[place], text, why, why_bytes);
+	if (is_of_store(key)) {
+		error = config_value_set(key, &config->stores[place], text, why, why_bytes);
+		if (!error)
+			config->stores[place].set |= CONFIG_KEY_BIT(key);
+		return error;
+	}
 	if (!is_of_locks(key))
 		return config_value_set(key, config, text, why, why_bytes);
 	section = &config->sections[place];
@@ -250,6 +254,8 @@ int config_init(struct config *config)
 				       config_keys[i].fallback, why, sizeof(why));
 	if (error)
 		config_finish(config);
+	else
+		config->stores[0].set = 0;
 	return error;
 }
 
@@ -342,6 +348,13 @@ int config_check(const struct config *config, char *why, size_t why_bytes)
 		return -EINVAL;
 	}
 	return 0;
+}
+
+bool config_has_url(const struct config *config)
+{
+	const struct config_key *url = config_find_key(CONFIG_STORE_SECTION, "url");
+
+	return config->stores[0].set & CONFIG_KEY_BIT(url);
 }
 
 static const struct config_store *find_store(const struct config *config, const char *prefix)

@@ -16,10 +16,12 @@
  *
  * The file: `key = value`, one a line, blanks around ignored; comments begin a line with '#' or
  * ';', or follow a value as " ; ...". Each section stands once, each key once in its section, a
- * line with a key has at most 197 bytes (inih's limit). Values: durations are a whole number with a
- * unit (ms, s, m, h, d): "15s"; numbers are decimal; switches are yes or no; signals have their
- * full names: "SIGTERM"; users and groups are numbers, or names, which are looked up when they are
- * read (getpwnam(3), getgrnam(3): that may block).
+ * line with a key has at most 197 bytes (inih's limit); but a value that is a list (url,
+ * directories) may have 4096, and go on in indented lines: behind a comma as they stand, else after
+ * a blank. An indented line that reads as a key is one, except behind a comma. Values: durations
+ * are a whole number with a unit (ms, s, m, h, d): "15s"; numbers are decimal; switches are yes or
+ * no; signals have their full names: "SIGTERM"; users and groups are numbers, or names, which are
+ * looked up when they are read (getpwnam(3), getgrnam(3): that may block).
  *
  * Not thread-safe: the loop's thread, and before it starts.
  */
@@ -119,6 +121,7 @@ struct config_store {
 	struct store_access access; /* nobody, auto. Of this store alone */
 	int64_t redis_replicas;	    /* that must have a lock, too; 0. Of this store alone */
 	struct store_contention contention;
+	uint64_t set; /* which keys a file or an option has set; for config.c */
 };
 
 struct config_section; /* one [locks "pattern"] */
@@ -175,6 +178,9 @@ int config_set(struct config *config, const char *key, const char *value, char *
 /* Whether the keys of each store go together. To be called after files and options. Returns 0, or
  * -EINVAL and one line in `why`. */
 int config_check(const struct config *config, char *why, size_t why_bytes);
+
+/* Whether a file or an option says where the locks are kept that no [store "prefix"] has. */
+bool config_has_url(const struct config *config);
 
 /* Takes over from `fresh` every key that may change while the daemon runs; calls on_fixed() for
  * each other key (`fixed`) that differs. Finishes *fresh. */

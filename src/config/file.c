@@ -3,9 +3,13 @@
  * Owns the reading of the INI file. Must not know what a key means. Loop thread only.
  *
  * inih splits the lines with keys. next_line() first checks each line for faults that inih would
- * pass over in silence: inih cuts long lines, stops at NUL bytes, takes an indented line as a
- * second value, shortens section names, and does not report a section without keys. Section
+ * pass over in silence: inih cuts long lines, stops at NUL bytes, takes any indented line as more
+ * of the value, shortens section names, and does not report a section without keys. Section
  * headers, which inih would also end at the first ']' of a pattern, never reach it.
+ *
+ * inih's lines are short (INI_MAX_LINE: 200 bytes in Debian 12). A longer one reaches it in parts,
+ * which look like lines that go on with a value: on_key() joins what belongs together, and
+ * finish_key() takes the whole.
  */
 #include "config/internal.h"
 
@@ -19,11 +23,26 @@
 
 #include "base/off_limits.h"
 #include "base/opener.h"
+#include "config/line.h"
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 #define COMMENT_BEHIND                                                                             \
 	"\"%s\" is no comment here, expected one behind \";\", or \"#\" in a line of its own"
 #define SECTIONS "[mount], [store], [store \"prefix\"], [locks] or [locks \"pattern\"]"
+
+/* A key whose value may have more lines. */
+struct open_key {
+	const struct config_key *key; /* NULL: none */
+	char value[CONFIG_VALUE_MAX + 1];
+};
+
+/* The line that inih gets next. */
+struct part {
+	const char *rest;      /* what is left of a long line; NULL: nothing */
+	bool goes_on;	       /* it is more of the value of the key that is open, */
+	bool is_cut;	       /* from the middle of a word */
+	size_t bytes, longest; /* of the whole line, and what inih takes of it */
+};
 
 struct reading {
 	struct config *config;
@@ -43,7 +62,10 @@ struct reading {
 	uint64_t keys_seen;   /* since the header, as CONFIG_KEY_BITs, */
 	int key_lines[64];    /* and where; by the key's place in config_keys */
 	int recipe_line;      /* the first in the file with a recipe; 0: none */
-	uint64_t opened;      /* [mount], [store], [locks]: CONFIG_KEY_BITs of their first keys */
+	bool is_indented;     /* the line */
+	struct part part;
+	struct open_key open;
+	uint64_t opened; /* [mount], [store], [locks]: CONFIG_KEY_BITs of their first keys */
 };
 
 static void __attribute__((format(printf, 4, 0)))
@@ -79,6 +101,22 @@ fail_above(struct reading *reading, int line, const char *format, ...)
 	return -EINVAL;
 }
 
+/* Whether a component is "**", which elsewhere stands for any number of them. */
+static bool has_double_star(const char *pattern, size_t bytes)
+{
+	const char *end = pattern + bytes;
+
+	for (const char *component = pattern; component < end;) {
+		const char *slash = memchr(component, '/', (size_t)(end - component));
+		const char *stop = slash != NULL ? slash : end;
+
+		if (stop - component == 2 && memcmp(component, "**", 2) == 0)
+			return true;
+		component = stop + 1;
+	}
+	return false;
+}
+
 static int open_pattern(struct reading *reading, const char *pattern, size_t bytes)
 {
 	struct config *config = reading->config;
@@ -87,6 +125,11 @@ static int open_pattern(struct reading *reading, const char *pattern, size_t byt
 		return fail(reading, -EINVAL,
 			    "bad pattern \"%.*s\", expected a path like \"backup/*\"", (int)bytes,
 			    pattern);
+	if (has_double_star(pattern, bytes))
+		return fail(reading, -EINVAL,
+			    "bad pattern \"%.*s\": ** is one level, as * is, expected * and a "
+			    "section for each level",
+			    (int)bytes, pattern);
 	for (size_t i = reading->first_pattern; i < config->section_count; i++) {
 		const char *other = config->sections[i].pattern;
 
@@ -246,6 +289,7 @@ static char *read_line(struct reading *reading)
 	}
 	if (reading->line == 1 && strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
 		text += strlen(BYTE_ORDER_MARK);
+	reading->is_indented = strspn(text, CONFIG_BLANKS) > 0;
 	text += strspn(text, CONFIG_BLANKS);
 	for (char *end = text + strlen(text); end > text && strchr(CONFIG_BLANKS, end[-1]) != NULL;
 	     end--)
@@ -253,29 +297,110 @@ static char *read_line(struct reading *reading)
 	return text;
 }
 
-/* inih's reader: puts the next line with a key into `line`, and an empty one for every other, so
- * that inih counts them all. */
-static char *next_line(char *line, int line_bytes, void *user)
+/* What is in front of the '=' or ':' is a key: anything that has '=', as an unknown key is to be
+ * found; with ':', which addresses have, what is known. */
+static bool reads_as_key(const char *text)
 {
-	struct reading *reading = user;
-	const char *text = reading->error ? NULL : read_line(reading);
-	size_t longest = (size_t)line_bytes - strlen("\r\n") - 1;
+	size_t bytes = strcspn(text, "=:");
+	const char *sign = text + bytes;
+	const struct config_key *key = config_keys, *end = config_keys + config_key_count;
+
+	while (bytes > 0 && strchr(CONFIG_BLANKS, text[bytes - 1]) != NULL)
+		bytes--;
+	while (key < end && (strlen(key->name) != bytes || memcmp(key->name, text, bytes) != 0))
+		key++;
+	return *sign == '=' || (*sign == ':' && key < end);
+}
+
+static bool ends_in_comma(const char *value)
+{
+	return *value && value[strlen(value) - 1] == ',';
+}
+
+/* Whether the line is more of the value of the key above it. */
+static bool goes_on(const struct reading *reading, const char *text)
+{
+	const struct open_key *open = &reading->open;
+
+	if (!reading->is_indented || open->key == NULL || !config_value_is_list(open->key))
+		return false;
+	return ends_in_comma(open->value) || (*text != '[' && !reads_as_key(text));
+}
+
+/* Sets the key whose value is complete. */
+static int finish_key(struct reading *reading)
+{
+	const struct config_key *key = reading->open.key;
+	char why[CONFIG_WHY_BYTES];
+	int error;
+
+	reading->open.key = NULL;
+	if (key == NULL)
+		return 0;
+	error = config_set_key(reading->config, key, reading->place, reading->open.value, why,
+			       sizeof(why));
+	if (error == -ENOMEM)
+		return fail(reading, error, "out of memory");
+	return error ? fail_above(reading, reading->key_lines[key - config_keys], "%s: %s",
+				  key->name, why)
+		     : 0;
+}
+
+/* Returns the next line if inih is to have it, "" for any other, and NULL at the end of the file or
+ * after an error. */
+static const char *next_text(struct reading *reading)
+{
+	char *text = read_line(reading);
 
 	if (text == NULL)
 		return NULL;
-	if (*text == '#' || *text == ';')
-		text = "";
-	if (*text == '[') {
-		if (read_header(reading, text))
-			return NULL;
-		text = "";
-	}
-	if (strlen(text) > longest) {
-		fail(reading, -EINVAL, "a line of %zu bytes, expected at most %zu", strlen(text),
-		     longest);
+	if (*text == '#' || *text == ';' || *text == '\0')
+		return "";
+	reading->part.goes_on = goes_on(reading, text);
+	if (!reading->part.goes_on && finish_key(reading))
+		return NULL;
+	if (*text == '[' && !reading->part.goes_on)
+		return read_header(reading, text) ? NULL : "";
+	line_end_at_comment(text);
+	if (!reading->part.goes_on && text[strcspn(text, "=:")] == '\0') {
+		fail(reading, -EINVAL, "a line without '=', expected key = value");
 		return NULL;
 	}
-	strcpy(stpcpy(line, text), "\n");
+	return text;
+}
+
+static int fail_long(struct reading *reading)
+{
+	return fail(reading, -EINVAL, "a line of %zu bytes, expected at most %zu",
+		    reading->part.bytes, reading->part.longest);
+}
+
+/* inih's reader: puts the next line with a key into `line`, or a part of one, and an empty one for
+ * every other. */
+static char *next_line(char *line, int line_bytes, void *user)
+{
+	struct reading *reading = user;
+	struct part *part = &reading->part;
+	const char *text = part->rest;
+	size_t longest = (size_t)line_bytes - strlen("\r\n") - 1, bytes;
+
+	if (reading->error)
+		return NULL;
+	part->goes_on = text != NULL;
+	part->is_cut = text != NULL && strchr(CONFIG_BLANKS, text[-1]) == NULL;
+	if (text == NULL) {
+		text = next_text(reading);
+		part->bytes = text != NULL ? strlen(text) : 0;
+		part->longest = longest;
+	}
+	if (text == NULL)
+		return NULL;
+	bytes = line_measure_part(text, longest - part->goes_on, &part->rest);
+	if (*text && (bytes == 0 || (!part->goes_on && strcspn(text, "=:") >= bytes))) {
+		fail_long(reading);
+		return NULL;
+	}
+	snprintf(line, (size_t)line_bytes, "%s%.*s\n", part->goes_on ? "\t" : "", (int)bytes, text);
 	return line;
 }
 
@@ -296,16 +421,22 @@ static int reject_unknown_key(struct reading *reading, const char *name)
 		    name, reading->section, known);
 }
 
-/* What looks like a comment behind the value, or instead of it, and would be a part of it; NULL:
- * nothing does. */
-static const char *find_comment(const char *value)
+/* Adds a part to the value of the key that is open. Parts of a word, and what follows a comma, are
+ * joined as they are; others by a blank. */
+static int add_value(struct reading *reading, const char *part)
 {
-	const char *found = value;
+	char *value = reading->open.value;
+	size_t had = strlen(value);
+	bool is_joined = reading->part.is_cut || had == 0 || ends_in_comma(value);
+	const char *comment = line_find_comment(part);
 
-	while ((found = strchr(found, '#')) != NULL && found > value &&
-	       strchr(CONFIG_BLANKS, found[-1]) == NULL)
-		found++;
-	return found;
+	if (comment != NULL)
+		return fail(reading, -EINVAL, COMMENT_BEHIND, comment);
+	if (had + !is_joined + strlen(part) > CONFIG_VALUE_MAX)
+		return fail(reading, -EINVAL, "a value of more than %d bytes, expected less",
+			    CONFIG_VALUE_MAX);
+	stpcpy(stpcpy(value + had, is_joined ? "" : " "), part);
+	return 0;
 }
 
 /* inih's handler; its own idea of the section is not used. Returns 0 for an error. */
@@ -313,13 +444,12 @@ static int on_key(void *user, const char *section, const char *name, const char 
 {
 	struct reading *reading = user;
 	const struct config_key *key;
-	const char *comment;
-	char why[CONFIG_WHY_BYTES];
-	int error;
 
 	(void)section;
 	if (reading->error)
 		return 0;
+	if (reading->part.goes_on)
+		return !add_value(reading, value);
 	if (reading->section == NULL)
 		return !fail(reading, -EINVAL,
 			     "key \"%s\" before any section, expected " SECTIONS " first", name);
@@ -329,20 +459,15 @@ static int on_key(void *user, const char *section, const char *name, const char 
 	if (reading->keys_seen & CONFIG_KEY_BIT(key))
 		return !fail(reading, -EINVAL,
 			     "key \"%s\" a second time in its section, expected it once", name);
+	if (reading->part.rest != NULL && !config_value_is_list(key))
+		return !fail_long(reading);
 	reading->keys_seen |= CONFIG_KEY_BIT(key);
 	reading->key_lines[key - config_keys] = reading->line;
 	if (key->type == RECIPE && strcmp(value, key->fallback) != 0 && reading->recipe_line == 0)
 		reading->recipe_line = reading->line;
-	comment = find_comment(value);
-	if (comment != NULL)
-		return !fail(reading, -EINVAL, COMMENT_BEHIND, comment);
-
-	error = config_set_key(reading->config, key, reading->place, value, why, sizeof(why));
-	if (error == -ENOMEM)
-		fail(reading, error, "out of memory");
-	else if (error)
-		fail(reading, error, "%s: %s", name, why);
-	return !error;
+	reading->open.key = key;
+	reading->open.value[0] = '\0';
+	return !add_value(reading, value);
 }
 
 static int compare_prefixes(const void *a, const void *b)
@@ -361,15 +486,10 @@ static int parse(struct reading *reading)
 	reading->first_pattern = config->section_count;
 	reading->first_prefix = config->store_count;
 	result = ini_parse_stream(next_line, reading, on_key, reading);
-	/* inih goes on after a line that it cannot split and returns the first one's number. */
-	if (result > 0 && (!reading->error || result < reading->line)) {
-		reading->line = result;
-		fail(reading, -EINVAL, "a line without '=', expected key = value");
-	} else if (result < 0 && !reading->error) {
+	if (result != 0 && !reading->error)
 		fail(reading, -ENOMEM, "out of memory");
-	} else if (!reading->error) {
+	else if (!reading->error && finish_key(reading) == 0)
 		end_section(reading);
-	}
 	if (!reading->error && reading->recipe_line > 0 && config_lacks_recipe(config))
 		fail_above(reading, reading->recipe_line, CONFIG_RECIPE_IS_FOREIGN);
 	/* In one order, whatever that in the file: another process, which may read another file,

@@ -41,6 +41,11 @@ void config_value_describe(const struct config_key *key, char *text, size_t text
 	}
 }
 
+bool config_value_is_list(const struct config_key *key)
+{
+	return key->type == DIRECTORIES || key->type == STORE_URL;
+}
+
 bool config_is_path(const char *path)
 {
 	bool first = true;

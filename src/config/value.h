@@ -10,6 +10,9 @@
 
 #define CONFIG_BLANKS " \t\r\n\v\f"
 
+/* The longest value of a key that is a list. */
+#define CONFIG_VALUE_MAX 4096
+
 /* Enough for any text of a value's error. */
 #define CONFIG_WHY_BYTES 768
 
@@ -67,6 +70,9 @@ struct config_key {
  * -EINVAL with what is wrong and expected in `why`; the value is then as it was. */
 int config_value_set(const struct config_key *key, void *target, const char *text, char *why,
 		     size_t why_bytes);
+
+/* Whether the value is a list, which may be long: it may go on in more lines. */
+bool config_value_is_list(const struct config_key *key);
 
 /* Writes which values a key may have. */
 void config_value_describe(const struct config_key *key, char *text, size_t text_bytes);

@@ -538,6 +538,10 @@ struct store_kind {
 	/* and what this host creates there says by itself who may change it (enum store_acl). */
 	bool has_acl;
 
+	/* Reads the files for TLS. Returns true if they can be used; else false, with one line in
+	 * `why`. NULL: the store has none. */
+	bool (*check_files)(const struct store_access *access, char *why, size_t why_bytes);
+
 	/* Begins to connect, and keeps trying for as long as the store lives; never blocks. To be
 	 * called after the process went to the background, with all signals blocked that the loop
 	 * wants to receive: it may start threads. What the options point to is copied, but for the

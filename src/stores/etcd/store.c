@@ -20,6 +20,7 @@
 #include "stores/etcd/keys.h"
 #include "stores/etcd/state.h"
 #include "stores/etcd/table.h"
+#include "stores/net/tls.h"
 #include "stores/seeker.h"
 
 enum {
@@ -376,5 +377,6 @@ const struct store_kind store_etcd_kind = {
 		     STORE_HAS_CLIENTS | STORE_HAS_FILES | STORE_HAS_KEPT,
 	.is_remote = true,
 	.open = store_etcd_open,
+	.check_files = tls_check_files,
 	.restore_session = restore_session,
 };

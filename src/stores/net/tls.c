@@ -136,6 +136,19 @@ static SSL_CTX *make_context(const struct tls *tls, char *why, size_t why_bytes)
 	return context;
 }
 
+bool tls_check_files(const struct store_access *access, char *why, size_t why_bytes)
+{
+	const struct tls tls = {.access = access, .is_wanted = true};
+	SSL_CTX *context = make_context(&tls, why, why_bytes);
+	size_t used = strnlen(why, why_bytes);
+
+	if (context == NULL)
+		snprintf(why + used, why_bytes - used,
+			 ", expected certificates and their key as PEM");
+	SSL_CTX_free(context);
+	return context != NULL;
+}
+
 /* What the file is now. One that may not be looked at, or that nobody opens for us, is as it was.
  */
 static void look_at(const char *file, struct stat *ret)

@@ -29,6 +29,9 @@ void tls_init(struct tls *tls, const struct store_access *access, bool is_wanted
 	      const char *protocol);
 void tls_finish(struct tls *tls);
 
+/* Reads the files. Returns whether they can be used; else with one line in `why`. */
+bool tls_check_files(const struct store_access *access, char *why, size_t why_bytes);
+
 /* A session over the socket, which must be of that host (a name or a numeric address). Reads the
  * files first if need be. Returns NULL and one line in `why` if that is not possible. */
 SSL *tls_open(struct tls *tls, int socket, const char *host, char *why, size_t why_bytes);

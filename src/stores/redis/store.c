@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "stores/net/tls.h"
 #include "stores/redis/call.h"
 #include "stores/redis/lock.h"
 #include "stores/redis/outside.h"
@@ -509,5 +510,6 @@ const struct store_kind store_redis_kind = {
 	.is_remote = true,
 	.keeps_claims = true,
 	.open = open_store,
+	.check_files = tls_check_files,
 	.restore_session = restore_session,
 };

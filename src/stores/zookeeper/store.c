@@ -32,6 +32,7 @@
 #include "journal/fields.h"
 #include "stores/seeker.h"
 #include "stores/zookeeper/operation.h"
+#include "stores/zookeeper/session/client.h"
 #include "stores/zookeeper/session/servers.h"
 
 #define CLOSE_LIMIT_MS 2000
@@ -571,6 +572,9 @@ const struct store_kind store_zookeeper_kind = {
 		     STORE_HAS_CLIENTS | STORE_HAS_FILES | STORE_HAS_KEPT,
 	.is_remote = true,
 	.has_acl = true,
+#ifdef HAVE_ZOOKEEPER_TLS
+	.check_files = zookeeper_client_check,
+#endif
 	.open = store_zookeeper_open,
 	.restore_session = restore_session,
 };

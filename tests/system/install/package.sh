@@ -94,6 +94,11 @@ echo '[lock]' | inside tee -a /etc/dlockfs.ini >/dev/null
 refused inside systemctl reload dlockfs 2>"$dir/reload.err"
 wait_until "$deadline" journal_has '/etc/dlockfs.ini:5: unknown section'
 inside mv /etc/dlockfs.good /etc/dlockfs.ini
+# It has lost it: the reload is refused, too.
+inside mv /etc/dlockfs.ini /etc/dlockfs.good
+refused inside systemctl reload dlockfs 2>"$dir/reload.err"
+wait_until "$deadline" journal_has '/etc/dlockfs.ini: not there, expected url = '
+inside mv /etc/dlockfs.good /etc/dlockfs.ini
 # What the session hangs on has changed: the restart releases all locks.
 inside systemctl restart dlockfs
 wait_until "$deadline" journal_has ' does not take over: \[store\]: .*; this program releases all locks and ends'
@@ -173,6 +178,12 @@ wait_claims held 0
 expect_equal "what systemd keeps" 0 "$(property NFileDescriptorStore)"
 ! inside test -e /run/dlocks || fail "there is a folder in which files could be locked"
 release waiter
+# Without its configuration it does not start, to lock alone.
+inside mv /etc/dlockfs.ini /etc/dlockfs.good
+refused inside systemctl start dlockfs 2>"$dir/start.err"
+! mounted /run/dlocks || fail "mounted without a configuration"
+inside mv /etc/dlockfs.good /etc/dlockfs.ini
+inside systemctl reset-failed dlockfs
 inside systemctl start dlockfs
 expect_equal "the service" active "$(inside systemctl is-active dlockfs)"
 

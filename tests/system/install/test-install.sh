@@ -59,7 +59,7 @@ expect_equal "installed" "./etc/dlockfs.ini
 for program in ".$prefix/bin/dlockctl" ".$prefix/sbin/mount.fuse.dlockfs"; do
     test -x "$program"
 done
-grep -qx "ExecStart=$prefix/sbin/dlockfs --foreground /run/dlocks" ".$prefix/lib/systemd/system/dlockfs.service"
+grep -qx "ExecStart=$prefix/sbin/dlockfs --foreground --require-url /run/dlocks" ".$prefix/lib/systemd/system/dlockfs.service"
 
 echo '# ours' >etc/dlockfs.ini
 install_it

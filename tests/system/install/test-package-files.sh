@@ -36,6 +36,11 @@ within test -e /etc/systemd/system/multi-user.target.wants/dlockfs.service
 # An upgrade leaves the configuration; a removal, too; a purge leaves nothing.
 echo '# ours' >>"$dir/root/etc/dlockfs.ini"
 within dpkg --no-triggers -i /root/dlockfs.deb >"$dir/upgrade.out" 2>&1
+! grep 'does not start again' "$dir/upgrade.out" || fail "the configuration is not what the service needs"
+sed -i '/^url =/d' "$dir/root/etc/dlockfs.ini" # as it was installed once
+within dpkg --no-triggers -i /root/dlockfs.deb >"$dir/upgrade.out" 2>&1
+grep -q 'error: /etc/dlockfs.ini: no url in \[store\], expected' "$dir/upgrade.out" || fail "not told: $(<"$dir/upgrade.out")"
+grep -q 'does not start again' "$dir/upgrade.out" || fail "not told: $(<"$dir/upgrade.out")"
 within dpkg --no-triggers -r dlockfs >"$dir/remove.out" 2>&1
 expect_equal "the configuration" "# ours" "$(within tail -n 1 /etc/dlockfs.ini)"
 ! within test -e /usr/sbin/dlockfs || fail "not removed"

@@ -55,6 +55,9 @@ understood dlockfs.service "PrivateTmp: no" "PrivateDevices: no" "ProtectSystem:
 understood run-dlocks.mount "Before: remote-fs.target" "After: network-online.target" "File System Type: fuse.dlockfs"
 grep -q 'when its loop hangs: for 20 seconds' "$page"
 grep -qx 'WatchdogSignal=SIGKILL' "$unit" || fail "a daemon that is stopped is not ended by another signal"
+# It does not lock alone for want of a configuration, which is there as installed.
+grep -q '^ExecStart=.* --require-url ' "$unit" || fail "the service needs no url"
+grep -qx 'url = local:' "$dir/root/etc/dlockfs.ini" || fail "the configuration has no url"
 # A reload first looks for errors in the very configuration that the service has.
 start=$(sed -n 's/^ExecStart=//p' "$dir/units/dlockfs.service")
 check=$(sed -n 's/^ExecReload=//p' "$dir/units/dlockfs.service" | head -n 1)

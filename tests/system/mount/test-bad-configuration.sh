@@ -171,6 +171,32 @@ rejected 2 "" <<'END'
 this is no setting
 END
 
+# Certificates and keys are read by --check, before they are needed.
+# unusable FILE TEXT: what --check says of the configuration.
+unusable() {
+    refused "$dlockfs" --check --config "$config" "$dir/M" 2>"$dir/err"
+    expect_equal "lines" 1 "$(wc -l <"$dir/err")"
+    grep -qF "TLS: $1: $2, expected certificates and their key as PEM" "$dir/err" || fail "$(<"$dir/err")"
+}
+if command -v openssl >/dev/null && grep -q HAVE_ETCD "$build/compile_commands.json"; then
+    for name in ours other; do
+        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$name" \
+            -keyout "$dir/$name.key" -out "$dir/$name.pem" 2>/dev/null
+        chmod 600 "$dir/$name.key"
+    done
+    printf '%s\n' '[store "a"]' 'url = etcd://localhost' "tls_ca = $dir/ca.pem" "tls_certificate = $dir/host.pem" "tls_key = $dir/host.key" >"$config"
+    echo nothing >"$dir/ca.pem"
+    cp "$dir/ours.pem" "$dir/host.pem"
+    cp "$dir/other.key" "$dir/host.key"
+    unusable "$dir/ca.pem" "no certificate or crl found"
+    cp "$dir/other.pem" "$dir/ca.pem"
+    unusable "$dir/host.key" "key values mismatch"
+    cp "$dir/ours.key" "$dir/host.key"
+    "$dlockfs" --check --config "$config" "$dir/M"
+    : >"$dir/host.pem"
+    unusable "$dir/host.pem" "no start line"
+fi
+
 # A file that is not there is a mistake as well.
 refused timeout "$deadline" "$dlockfs" --config "$dir/none.ini" "$dir/M" 2>"$dir/err"
 expect_equal "lines" 1 "$(wc -l <"$dir/err")"

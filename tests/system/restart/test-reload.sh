@@ -99,7 +99,7 @@ umount "$dir/A"
 # Every key of ZooKeeper that does not depend on its library, changed: those that the manual says need a restart are named, one a line, and no others.
 declare -A changed=([mode]=0700 [idle]=2m [directories]=d [allow_other]=no [user]=root [log_level]=error [audit]=yes
     [user_waiters]=5 [user_files]=5 [user_names]=5 [user_ranges]=5 [user_writes]=5
-    [url]=zookeeper://127.0.0.1:1/x [session_timeout]=20s [new_root]=yes [digest_file]=$dir/secret [acl]=private
+    [url]=zookeeper://127.0.0.1:1/x [session_timeout]=20s [retry_delay]=1s [retry_jitter]=1s [turn_grants]=3 [turn_time]=1s [turn_pause]=1s [new_root]=yes [digest_file]=$dir/secret [acl]=private
     [wait_limit]=1h [try_limit]=1s [try_grace]=0ms [linger]=1ms [handoff]=3
     [keep]=1s [slots]=3 [lock_delay]=1s [min_hold]=1s [max_hold]=1s [process_ranges]=7 [file_ranges]=7 [text_limit]=7 [on_lost]=SIGTERM [on_revoke]=SIGTERM
     [owner]=daemon [group]=1 [recipe]=kazoo [exclusive_open]=open [style]=file [file_owner]=process [steal]=no)
@@ -111,7 +111,7 @@ text=
 while read -r key _; do
     case $key in
         \[*) text+=${text:+$'\n'}$key ;;
-        tls_* | sasl_* | etcd_* | redis_* | retry_* | turn_*) ;;
+        tls_* | sasl_* | etcd_* | redis_*) ;;
         *) text+=$'\n'"$key = ${changed[$key]?no other value here for $key}" ;;
     esac
 done < <("$dlockfs" --help | grep -E '^(\[|  [a-z_]+ =)')
@@ -119,7 +119,7 @@ printf '%s\n' "$text" | grep -v '^log_level' >"$dir/A.ini"
 reload "$(<"$dir/A.ini")"
 sed -n 's/^dlockfs: warning: \[.*\] \(.*\): needs \(.*\) to change$/\1 \2/p' "$dir/A.log" | sort >"$dir/named"
 awk '/^\.It Ic / { key = $3 } sub(/^It needs /, "") && sub(/ to change.*/, "") { print key, $0 }' "$source_dir/etc/man/dlockfs.ini.5" |
-    grep -v "^tls_\|^sasl_\|^etcd_\|^redis_\|^retry_\|^turn_" | sort >"$dir/manual"
+    grep -v "^tls_\|^sasl_\|^etcd_\|^redis_" | sort >"$dir/manual"
 test -s "$dir/manual"
 diff -u "$dir/manual" "$dir/named"
 # The level last, and after all others: it hides what it is to hide.

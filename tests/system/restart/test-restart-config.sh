@@ -65,6 +65,42 @@ expect_status 1 flock -n "$dir/A/job" true
 release holder
 stop_kept A
 
+# The service needs a url. A daemon that goes on keeps what its configuration said while that is gone.
+printf '%s\n' '[store]' 'url = local:' '[locks]' 'process_ranges = 1' >"$dir/A.ini"
+: >"$dir/A.log"
+start manager-A "$python" "$tests/lib/service_manager.py" "$dir" A "$dlockfs" --foreground --require-url --config "$dir/A.ini" "$dir/A"
+wait_until "$deadline" said manager-A "keeps state"
+wait_until "$deadline" mount_settled A
+hold holder "$dir/A/job"
+expect holder held
+no_url="$dir/A.ini: no url in [store], expected url = zookeeper://..., etcd://... or redis://..., or url = local: for locks of this host alone, in [store]"
+printf '%s\n' '[locks]' 'process_ranges = 3' >"$dir/A.ini"
+send_signal A HUP
+wait_until "$deadline" logged "$no_url; the configuration stays as it was"
+limit_is 1
+restart_kept A
+logged "$no_url; the configuration of the process before is in use" || fail "$(<"$dir/A.log")"
+limit_is 1
+expect_status 1 flock -n "$dir/A/job" true
+release holder
+stop_kept A
+# At a start, too. By hand no store has to be named.
+for options in "" "--check"; do
+    # shellcheck disable=SC2086
+    refused timeout "$deadline" "$dlockfs" $options --require-url --config "$dir/A.ini" "$dir/A" 2>"$dir/err"
+    expect_equal "what it says" "dlockfs: error: $no_url" "$(<"$dir/err")"
+done
+for arguments in "--config $dir/A.ini" "--require-url --config $dir/A.ini --store local:" "--require-url --config $dir/A.ini -o url=local:"; do
+    # shellcheck disable=SC2086
+    "$dlockfs" --check $arguments "$dir/A"
+done
+if [ ! -e /etc/dlockfs.ini ]; then
+    refused timeout "$deadline" "$dlockfs" --require-url "$dir/A" 2>"$dir/err"
+    expect_equal "lines without any file" 1 "$(wc -l <"$dir/err")"
+    grep -q '^dlockfs: error: .*/dlockfs.ini: not there, expected url = .*url = local: ' "$dir/err" || fail "$(<"$dir/err")"
+    "$dlockfs" --check "$dir/A"
+fi
+
 # Nothing stands in at a start. What is wrong is found before, with or without a mount.
 start_dlockfs B
 for host in A B; do

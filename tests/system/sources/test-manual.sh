@@ -19,7 +19,7 @@ awk '/^\.Ss \[/ { section = substr($2, 2, length($2) - 2) }
     /^\.It Ic / { key = $3; fallback = $5; values = 1 }' "$man/dlockfs.ini.5" >"$dir/manual-keys"
 diff -u "$dir/keys" "$dir/manual-keys" || fail "the keys differ"
 awk '/^\[/ { section = substr($1, 2, length($1) - 2) } /^#\[/ { section = "" }
-    section && match($0, /^#[a-z_]+ =/) { print section "\t" substr($1, 2) "\t" $3 }' "$source_dir/etc/dlockfs.ini" >"$dir/example-keys"
+    section && match($0, /^#?[a-z_]+ =/) { sub(/^#/, ""); print section "\t" $1 "\t" $3 }' "$source_dir/etc/dlockfs.ini" >"$dir/example-keys"
 diff -u <(cut -f1-3 "$dir/keys") "$dir/example-keys" || fail "the example differs"
 
 # text PAGE: as it is read.

@@ -108,6 +108,24 @@ static bool check_files(struct zookeeper_client *client)
 	return file == NULL;
 }
 
+bool zookeeper_client_check(const struct store_access *access, char *why, size_t why_bytes)
+{
+	const struct zookeeper_client client = {
+		.access = access,
+		.ca_name = access->tls_ca,
+		.certificate_name = access->tls_certificate,
+		.key_name = access->tls_key,
+	};
+	const char *file = find_unusable(&client);
+	const char *reason = file != NULL ? ERR_reason_error_string(ERR_peek_last_error()) : NULL;
+
+	if (file != NULL)
+		snprintf(why, why_bytes, "TLS: %s: %s, expected certificates and their key as PEM",
+			 file, reason != NULL ? reason : "unknown reason");
+	ERR_clear_error();
+	return file == NULL;
+}
+
 static zhandle_t *open_tls(struct zookeeper_client *client, const char *servers, watcher_fn watcher,
 			   int timeout_ms, const clientid_t *id, void *context)
 {

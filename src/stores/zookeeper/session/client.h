@@ -8,6 +8,8 @@
 #ifndef DLOCKFS_STORES_ZOOKEEPER_SESSION_CLIENT_H
 #define DLOCKFS_STORES_ZOOKEEPER_SESSION_CLIENT_H
 
+#include <stdbool.h>
+
 #include <zookeeper/zookeeper.h>
 
 #include "config/access.h"
@@ -24,6 +26,10 @@ int zookeeper_client_create(const struct store_access *access, struct zookeeper_
 zhandle_t *zookeeper_client_open(struct zookeeper_client *client, const char *servers,
 				 watcher_fn watcher, int timeout_ms, const clientid_t *id,
 				 void *context);
+
+/* Reads the files for TLS, with the rights of this process. Returns whether they can be used; else
+ * with one line in `why`. With HAVE_ZOOKEEPER_TLS. */
+bool zookeeper_client_check(const struct store_access *access, char *why, size_t why_bytes);
 
 /* Wipes the secrets. NULL is fine. */
 void zookeeper_client_destroy(struct zookeeper_client *client);
