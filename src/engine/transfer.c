@@ -311,8 +311,8 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 	if (claim->state == CLAIM_HELD)
 		claim->kept = state_get_number(in, "kept", INT64_MIN, INT64_MAX);
 	if (claim->state == CLAIM_HELD && state_has(in, "least_ms"))
-		claim->term.least_ms = state_get_number(in, "least_ms", 0, SAVE_TIME_MAX_MS);
-	claim->term.rests = claim->state == CLAIM_HELD && state_find_flag(in, "rests");
+		claim->least_ms = state_get_number(in, "least_ms", 0, SAVE_TIME_MAX_MS);
+	claim->rests = claim->state == CLAIM_HELD && state_find_flag(in, "rests");
 }
 
 static struct handoff *search(struct handoff *list, uint64_t number)
@@ -352,7 +352,7 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 	bool asked = state_find_flag(in, "asked");
 	bool record = claim_coverage(claim) != NULL;
 	bool leaves = claim->state == CLAIM_LEAVING;
-	bool owned = owner != NULL || keeper || claim->term.rests;
+	bool owned = owner != NULL || keeper || claim->rests;
 
 	if (leaves == owned && claim->state != CLAIM_UNCERTAIN)
 		state_refuse(in, NULL, leaves ? "no owner" : "an owner");
@@ -367,7 +367,7 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 		state_refuse(in, "lead", "a claim that may be one");
 	else if (!handed_on && keeper)
 		state_refuse(in, "keeper", "a lead");
-	else if (claim->term.rests && (owner != NULL || record || handed_on))
+	else if (claim->rests && (owner != NULL || record || handed_on))
 		state_refuse(in, "rests", "what nobody holds any more");
 }
 
@@ -447,7 +447,7 @@ static int restore_claim(struct restoring *restoring)
 	if (!state_failed(in) && handed_on)
 		error = restore_handoff(restoring, claim);
 	if (!state_failed(in) &&
-	    (handed_on ? claim->state == CLAIM_HELD : owner != NULL || claim->term.rests))
+	    (handed_on ? claim->state == CLAIM_HELD : owner != NULL || claim->rests))
 		error = restore_wish(restoring, claim, owner);
 	if (error != 0 || state_failed(in)) {
 		claim_free(claim);

@@ -406,11 +406,11 @@ bool claim_rest(struct claim *claim)
 {
 	const struct engine *engine = claim->place.lock->engine;
 
-	if (claim->state != CLAIM_HELD || claim->term.least_ms <= engine->now_ms)
+	if (claim->state != CLAIM_HELD || claim->least_ms <= engine->now_ms)
 		return false;
 	claim_keep(claim);
-	claim->term.rests = true;
-	wish_set_timer(claim->wishes, claim->term.least_ms);
+	claim->rests = true;
+	wish_set_timer(claim->wishes, claim->least_ms);
 	claim_amend(claim);
 	return true;
 }
@@ -420,7 +420,8 @@ void claim_hold(struct claim *claim)
 	const struct lock *lock = claim->place.lock;
 
 	claim_set_state(claim, CLAIM_HELD);
-	claim->term = term_begin(lock, claim->place.parts.record);
+	claim->rests = false;
+	claim->least_ms = term_least_ms(lock, claim->place.parts.record);
 	if (lock->policy.max_hold_ms > 0)
 		wish_set_timer(claim->wishes, lock->engine->now_ms + lock->policy.max_hold_ms);
 	owner_note_grant(claim->wishes->owner);

@@ -75,6 +75,7 @@ struct claim {
 	uint64_t serial;	/* greater than of those before it in lock->unplaced */
 	struct writing data;
 	uint32_t proof_round; /* in which a heartbeat has shown last that it stands */
+	uint32_t looked;      /* of lock->looks, the latest in which it was looked at */
 	enum claim_state state : 4;
 	bool sent : 1;	   /* LEAVING: withdraw() is; PLACING: with a list */
 	bool careful : 1;  /* stood behind a rival of record locks */
@@ -84,8 +85,10 @@ struct claim {
 	bool rivaled : 1;  /* has waited for a rival */
 	bool revoked : 1;  /* somebody has asked for it, and its holder was told */
 	bool gave_way : 1; /* it was queued again because of a cycle, and goes before nobody */
+	bool rests : 1;	   /* HELD: by nobody, as it was released before least_ms */
 	struct marker marker;
-	struct term term;
+	int64_t least_ms; /* HELD: it does not leave before, if it is released; 0: it may at any
+			     time */
 
 	union {
 		int64_t held_back_ms; /* WANTED: since when it is not placed; 0: it may be */
@@ -99,7 +102,6 @@ struct claim {
 				 where it is held back; 0: none */
 	char *wanted_by;      /* who asked for it while it waited; told when it is held */
 	struct claim *changed_next; /* in engine->changed; NULL: it is not */
-	uint32_t looked;	    /* of lock->looks, the latest in which it was looked at */
 };
 
 /* The claim of ours that has the place; NULL for a rival's, and for NULL. */
@@ -160,13 +162,13 @@ static inline bool claim_is_kept(const struct claim *claim)
 /* Whether it is so because its least time is not over (term.h). */
 static inline bool claim_rests(const struct claim *claim)
 {
-	return claim_is_kept(claim) && claim->term.rests;
+	return claim_is_kept(claim) && claim->rests;
 }
 
 /* Whether it is kept for whoever wants it next. */
 static inline bool claim_is_spare(const struct claim *claim)
 {
-	return claim_is_kept(claim) && !claim->term.rests;
+	return claim_is_kept(claim) && !claim->rests;
 }
 
 static inline struct lock *wish_lock(const struct wish *wish)

@@ -44,7 +44,7 @@ static void ask_for_marker(struct claim *claim)
 		return;
 	}
 	if (!claim->marker.asked)
-		claim->marker.connection = engine->session.connections;
+		claim->marker.connection = (uint32_t)engine->session.connections;
 	claim->marker.asked = true;
 	claim->marker.marking = true;
 	claim_mark(claim);
@@ -59,7 +59,7 @@ bool delay_lets_hold(struct claim *claim)
 	if (!is_marked(claim))
 		return true;
 	if (claim->marker.asked && tells_age(claim) &&
-	    claim->marker.connection != engine->session.connections) {
+	    claim->marker.connection != (uint32_t)engine->session.connections) {
 		if (!claim_requeue(claim))
 			lock_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
 		return false;

@@ -47,7 +47,7 @@ struct marker {
 	bool stands : 1;     /* it does */
 	bool marking : 1;    /* mark() is under way */
 	bool broken : 1;     /* the claim is LEAVING: it was held, and taken away */
-	uint64_t connection; /* session.connections when it was asked for first */
+	uint32_t connection; /* session.connections when it was asked for first */
 };
 
 /* Of a lock. */

@@ -229,8 +229,8 @@ static void save_claim(const struct state_item *item, FILE *out)
 		write_wish(wish, out);
 	if (claim->state == CLAIM_HELD)
 		state_number(out, "kept", claim->kept);
-	if (claim->state == CLAIM_HELD && claim->term.least_ms != 0)
-		state_number(out, "least_ms", claim->term.least_ms);
+	if (claim->state == CLAIM_HELD && claim->least_ms != 0)
+		state_number(out, "least_ms", claim->least_ms);
 	state_flag(out, "rests", claim_rests(claim));
 	state_flag(out, "says_waits", claim->place.says_waits);
 	state_flag(out, "says_keep", claim->place.says_keep);

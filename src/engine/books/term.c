@@ -6,9 +6,9 @@
 
 #include "engine/books/state.h"
 
-struct term term_begin(const struct lock *lock, bool record)
+int64_t term_least_ms(const struct lock *lock, bool record)
 {
 	int64_t least_ms = record ? 0 : lock->policy.min_hold_ms;
 
-	return (struct term){.least_ms = least_ms > 0 ? lock->engine->now_ms + least_ms : 0};
+	return least_ms > 0 ? lock->engine->now_ms + least_ms : 0;
 }

@@ -33,13 +33,7 @@
 
 struct lock;
 
-/* Of a claim that is HELD. */
-struct term {
-	int64_t least_ms; /* it does not leave before, if it is released; 0: it may at any time */
-	bool rests;	  /* it was */
-};
-
-/* That of a claim of the lock that is held from now on; `record`: of record locks. */
-struct term term_begin(const struct lock *lock, bool record);
+/* The least_ms of a claim of the lock that is held from now on; `record`: of record locks. */
+int64_t term_least_ms(const struct lock *lock, bool record);
 
 #endif

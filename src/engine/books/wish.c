@@ -160,7 +160,7 @@ static int64_t rest_of(const struct claim *claim)
 
 	if (!claim_rests(claim) || engine->events->wall_ms == NULL)
 		return 0;
-	int64_t left_ms = claim->term.least_ms - engine->now_ms;
+	int64_t left_ms = claim->least_ms - engine->now_ms;
 	return (engine->events->wall_ms(engine->context) + left_ms + 999) / 1000;
 }
 
