@@ -80,7 +80,7 @@ done
 # those that take their time for what the servers and clocks do, with faults that chaos and record-faults inject as well.
 plain_only="layers modules models completion mutants quickstart manual documents unit-file bench idle-cost flat-cost many-watches many-locks many-waiters long-queue
     lease-cut lease-follower lease-idle lease-leader lease-leader-stalled lease-quorum lease-stopped lease-heartbeat
-    hang hang-stop guard-busy guard-late guard-stopped disk-stall wall-clock skewed-clock hang-kernel rolling-restart restart-chaos
+    hang hang-stop guard-busy guard-late guard-stopped stopped-grant disk-stall wall-clock skewed-clock hang-kernel rolling-restart restart-chaos
     kill-chaos other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped record-programs
     record-fairness record-model record-model-hosts flock-n-hosts even-servers etcd-servers etcd-lease
     etcd-revoked etcd-revoked-late etcd-left-behind etcd-clocks zookeeper-clocks long-election stat-race background status-pause
