@@ -17,7 +17,8 @@ static bool find(const char *text, const char *name, char *value, size_t value_b
 
 	while (line != NULL && !(strncmp(line, name, name_bytes) == 0 && line[name_bytes] == ':')) {
 		line = strchr(line, '\n');
-		line += line != NULL;
+		if (line != NULL)
+			line++;
 	}
 	value[0] = '\0';
 	if (line == NULL)
