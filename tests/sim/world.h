@@ -220,6 +220,7 @@ struct standing {
 	int passes;	  /* how often it has passed on while another host waited */
 
 	unsigned user, call; /* who has it now, or had it last */
+	int number;	     /* since it is granted, where several may hold the lock */
 	uint64_t process;
 	enum call_kind kind;
 	struct slots asked;
@@ -246,6 +247,7 @@ struct grant {
 	unsigned user; /* 0: there is none */
 	int64_t since_ms;
 	struct slots slots;
+	int number; /* where several may hold the lock; -1: they may not */
 };
 
 enum { GRANTS_MAX = 256 };
