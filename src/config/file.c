@@ -175,9 +175,22 @@ static int open_prefix(struct reading *reading, const char *text, size_t bytes)
 	return error;
 }
 
-/* The keys of a section are complete. A store below a prefix has no address unless one is given: it
- * must not be left to a default that shares nothing. */
-static int end_section(struct reading *reading)
+static int end_locks(struct reading *reading)
+{
+	const struct config_section *section = &reading->config->sections[reading->place];
+	const char *name = config_find_clash(section);
+
+	if (name == NULL)
+		return 0;
+	return fail_above(
+		reading, reading->key_lines[config_find_key(reading->section, name) - config_keys],
+		"%s with slots = %lld: those claims are not handed on, expected one of the two",
+		name, (long long)section->policy.slots);
+}
+
+/* A store below a prefix has no address unless one is given: it must not be left to a default that
+ * shares nothing. */
+static int end_store(struct reading *reading)
 {
 	const struct config_key *url = config_find_key(CONFIG_STORE_SECTION, "url");
 	const struct config_key *key;
@@ -186,8 +199,6 @@ static int end_section(struct reading *reading)
 	char why[CONFIG_WHY_BYTES];
 	int line = reading->header;
 
-	if (reading->section == NULL || strcmp(reading->section, CONFIG_STORE_SECTION) != 0)
-		return 0;
 	store = &reading->config->stores[reading->place];
 	if (reading->place > 0 && !(reading->keys_seen & CONFIG_KEY_BIT(url)))
 		return fail_above(reading, line,
@@ -201,6 +212,16 @@ static int end_section(struct reading *reading)
 	if (key != NULL && reading->keys_seen & CONFIG_KEY_BIT(key))
 		line = reading->key_lines[key - config_keys];
 	return fail_above(reading, line, "%s", why);
+}
+
+/* The keys of a section are complete. */
+static int end_section(struct reading *reading)
+{
+	if (reading->section == NULL)
+		return 0;
+	if (strcmp(reading->section, CONFIG_STORE_SECTION) == 0)
+		return end_store(reading);
+	return strcmp(reading->section, CONFIG_LOCKS_SECTION) == 0 ? end_locks(reading) : 0;
 }
 
 static int open_section(struct reading *reading, const char *name, size_t bytes, bool is_part)

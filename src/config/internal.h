@@ -43,6 +43,10 @@ int config_set_key(struct config *config, const struct config_key *key, size_t p
 /* Whether a recipe is set though no lock can have one, because all stores are etcd's or Redis'. */
 bool config_lacks_recipe(const struct config *config);
 
+/* The key of a section of [locks] that does not go with "slots" there; NULL: there is none. What
+ * other sections say of that is not heeded for such a lock (engine/handoff.c). */
+const char *config_find_clash(const struct config_section *section);
+
 /* Appends a section with nothing set; `pattern` (copied) may be NULL. Returns 0 or -ENOMEM. */
 int config_add_section(struct config *config, const char *pattern, size_t pattern_bytes);
 

@@ -104,7 +104,7 @@ void decide_grant(struct claim *claim)
 	void *cookie = wish->cookie;
 
 	if (!claim->place.parts.record) {
-		turnstile_number(claim);
+		turnstile_let_in(claim);
 		handoff_give(claim, wish);
 		if (claim->place.lock->handoffs.held != NULL)
 			handoff_go_on(claim);

@@ -18,6 +18,12 @@
  * used: a call of another host that does not wait waits for one or the other, unless a third claim
  * shows that the lock is taken.
  *
+ * Slots. Where several may hold a lock (books/slots.h), claims are not handed on. Callers that
+ * share a claim would wait for its holder while other slots are free: so each has to have a place
+ * of its own in the queue, which is what handing on saves; and it would be passed by one that came
+ * later. A kept claim would close a slot to all hosts, of which none knows which of several to ask
+ * for.
+ *
  * Record locks depend on who has locked through which open file. While there are any, a claim that
  * was released is withdrawn, and callers get claims of their own. A claim that waits to be handed
  * on does so for the first of its wishes: it is not in the way of a process that has locked through

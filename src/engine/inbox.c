@@ -459,7 +459,7 @@ static void orphan_withdrawn(struct rival *rival, int error)
 		end_orphan(rival);
 }
 
-static void on_aged(void *context, void *tag, int error, int64_t age_ms)
+static void on_aged(void *context, void *tag, int error, int64_t age_ms, const char *text)
 {
 	struct rival *rival = tag;
 	struct lock *lock = rival->place.lock;
@@ -468,7 +468,7 @@ static void on_aged(void *context, void *tag, int error, int64_t age_ms)
 	if (error == -ENOENT)
 		end_orphan(rival);
 	else
-		delay_note_age(rival, error, age_ms);
+		delay_note_age(rival, error, age_ms, text);
 	settle_lock(lock);
 }
 

@@ -205,6 +205,13 @@ static bool is_read(const struct claim *claim)
 	return claim->shown || !claim->overseen;
 }
 
+/* The number is in the marker, too: who holds, and is lost, keeps it for as long as that stands. */
+static bool lets_hold(struct claim *claim)
+{
+	turnstile_number(claim);
+	return delay_lets_hold(claim);
+}
+
 /* Whether a claim that is not blocked can be granted: nobody can be there who has precedence, and
  * its marker stands. Asks for what is needed. */
 static bool is_sure(struct claim *claim)
@@ -214,10 +221,10 @@ static bool is_sure(struct claim *claim)
 		claim_amend(claim);
 	}
 	if (!claim->careful)
-		return is_shown(claim) && is_read(claim) && delay_lets_hold(claim);
+		return is_shown(claim) && is_read(claim) && lets_hold(claim);
 	if (!claim->fresh && !claim->data.amended && claim->list_wanted == 0)
 		claim->list_wanted = lock_list_anew(claim->place.lock);
-	return claim->fresh && delay_lets_hold(claim);
+	return claim->fresh && lets_hold(claim);
 }
 
 /* Says for whom, too: whether a flock and record locks of one host are in each other's way, others

@@ -105,7 +105,12 @@ void turnstile_number(struct claim *claim)
 		return;
 	claim->place.slot = slots_smallest_free(claim) + 1;
 	claim_amend(claim);
-	queue_weaken(&claim->place); /* who is tied to it waits for those that hold from now on */
+}
+
+void turnstile_let_in(struct claim *claim)
+{
+	if (claim->place.slots > 0)
+		queue_weaken(&claim->place);
 }
 
 void turnstile_compare(const struct rival *rival)

@@ -30,8 +30,11 @@ struct rival *turnstile_releasing(const struct claim *claim, struct place *block
 /* The claim waits for a rival: watches those in front that it is to hear of. */
 void turnstile_watch(const struct claim *claim);
 
-/* The claim is about to be granted: gives it its number, unless it needs none, or has one. */
+/* Nothing is in the way of the claim: gives it its number, unless it needs none, or has one. */
 void turnstile_number(struct claim *claim);
+
+/* The claim is granted: who is tied to it waits for those that hold from now on. */
+void turnstile_let_in(struct claim *claim);
 
 /* The data of the rival have been read: warns if its host lets in another number. */
 void turnstile_compare(const struct rival *rival);

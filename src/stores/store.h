@@ -173,9 +173,10 @@ struct store_events {
 	 * -ECONNRESET: ambiguous; -EACCES, -ENOMEM, -EIO: there is none. */
 	void (*on_marked)(void *context, void *tag, int error);
 
-	/* age() is done: 0, and for how long at least the marker stands; -ENOENT it is gone;
-	 * -ECONNRESET; -EACCES, -ENOMEM, -EIO, or -ENODATA: that is not known. */
-	void (*on_aged)(void *context, void *tag, int error, int64_t age_ms);
+	/* age() is done: 0, for how long at least the marker stands, and its data, as text up to
+	 * its first NUL; -ENOENT it is gone; -ECONNRESET; -EACCES, -ENOMEM, -EIO: neither is known.
+	 */
+	void (*on_aged)(void *context, void *tag, int error, int64_t age_ms, const char *text);
 
 	/* withdraw() is done: 0, the claim is gone (also if it was before); -ECONNRESET: ambiguous;
 	 * -EACCES, -EIO: it still stands. */
@@ -338,9 +339,9 @@ struct store_ops {
 	void (*mark)(struct store *store, void *tag, const char *path, const char *name,
 		     const char *text, int64_t age_ms);
 
-	/* Asks since when the marker of an orphan stands, by the clock of the service, which it
-	 * itself compares with its own time now: this host's clock does not count. NULL in a store
-	 * that cannot tell. */
+	/* Reads the marker of an orphan, and asks since when it stands, by the clock of the
+	 * service, which it itself compares with its own time now: this host's clock does not
+	 * count. NULL in a store that cannot tell. */
 	void (*age)(struct store *store, void *tag, const char *path, const char *name);
 
 	/* Takes a claim away. `order` is the claim's: a store whose orders run out uses it to start

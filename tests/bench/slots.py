@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""slots.py HOST:PORT SLOTS CLIENTS SECONDS TURNS LOCK...: see slots.sh. A process for each LOCK has its part of the clients."""
+"""slots.py HOST:PORT SLOTS CLIENTS SECONDS TURNS CLASSPATH LOCK...: see slots.sh. A process for each LOCK has its part of the
+clients."""
 
 import fcntl
 import multiprocessing
 import os
 import statistics
+import subprocess
 import sys
 import threading
 import time
@@ -15,7 +17,9 @@ import server
 
 address = sys.argv[1]
 slots, clients, seconds, turns = map(int, sys.argv[2:6])
-locks = sys.argv[6:]
+classpath = sys.argv[6]
+locks = sys.argv[7:]
+counts = [clients // len(locks) + (i < clients % len(locks)) for i in range(len(locks))]
 
 
 def flock_client(lock):
@@ -71,7 +75,6 @@ def host(kind, lock, count, ready, go, total):
 def measure(kind):
     """How often the lock was had a second, and how many requests that took each time."""
     ready, go, total = multiprocessing.Barrier(clients + 1), multiprocessing.Event(), multiprocessing.Value("q", 0)
-    counts = [clients // len(locks) + (i < clients % len(locks)) for i in range(len(locks))]
     hosts = [multiprocessing.Process(target=host, args=(kind, lock, count, ready, go, total)) for lock, count in zip(locks, counts)]
     for process in hosts:
         process.start()
@@ -83,10 +86,27 @@ def measure(kind):
     return total.value / seconds, (server.requests(address) - before) / max(total.value, 1)
 
 
-results = {"dlockfs, flock": [], "kazoo, Semaphore": []}
+def measure_java():
+    """The same for Curator's semaphore."""
+    command = ["java", "-Xmx1g", "-Xss256k", "-XX:+UseSerialGC", "-cp", classpath, "JavaLeases", address, str(slots)]
+    hosts = [
+        subprocess.Popen(command + [str(count), str(seconds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for count in counts
+    ]
+    for process in hosts:
+        process.stdout.readline()
+    before = server.requests(address)
+    for process in hosts:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    total = sum(int(process.communicate()[0]) for process in hosts)
+    return total / seconds, (server.requests(address) - before) / max(total, 1)
+
+
+results = {"dlockfs, flock": [], "kazoo, Semaphore": [], "Curator, InterProcessSemaphoreV2": []}
 for _ in range(turns):
-    results["dlockfs, flock"].append(measure("flock"))
-    results["kazoo, Semaphore"].append(measure("kazoo"))
+    for label, values in zip(results, (measure("flock"), measure("kazoo"), measure_java())):
+        results[label].append(values)
 for label, values in results.items():
     rate, requests = (statistics.median(column) for column in zip(*values))
-    print(f"{label:18} {rate:8.0f} locks/s, {requests:5.1f} requests each")
+    print(f"{label:34} {rate:8.0f} locks/s, {requests:5.1f} requests each")

@@ -69,10 +69,10 @@ static void on_done(void *context, void *tag, int error)
 	REQUIRE(error <= 0);
 }
 
-static void on_aged(void *context, void *tag, int error, int64_t age_ms)
+static void on_aged(void *context, void *tag, int error, int64_t age_ms, const char *text)
 {
 	REQUIRE(error <= 0);
-	REQUIRE(error < 0 || age_ms >= 0);
+	REQUIRE(error < 0 || (age_ms >= 0 && text != NULL));
 }
 
 /* The tag of a proof with new data. */

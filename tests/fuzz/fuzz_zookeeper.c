@@ -415,10 +415,10 @@ static void on_done(void *context, void *tag, int error)
 	note(tag);
 }
 
-static void on_aged(void *context, void *tag, int error, int64_t age_ms)
+static void on_aged(void *context, void *tag, int error, int64_t age_ms, const char *text)
 {
 	note(tag);
-	REQUIRE(error < 0 || age_ms >= 0);
+	REQUIRE(error < 0 || (age_ms >= 0 && text != NULL));
 }
 
 static void on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)

@@ -15,12 +15,12 @@
 static void note_answer(struct faulty *faulty, const struct item *item)
 {
 	static const enum store_operation operations[] = {
-		[ITEM_PLACE] = STORE_PLACE, [ITEM_LIST] = STORE_LIST,
-		[ITEM_WATCH] = STORE_WATCH, [ITEM_AMEND] = STORE_AMEND,
-		[ITEM_MARK] = STORE_MARK,   [ITEM_WITHDRAW] = STORE_WITHDRAW,
-		[ITEM_PROVE] = STORE_PROVE, [ITEM_TOUCH] = STORE_TOUCH,
-		[ITEM_ALTER] = STORE_ALTER, [ITEM_FILE] = STORE_READ,
-		[ITEM_FILES] = STORE_FILES,
+		[ITEM_PLACE] = STORE_PLACE,	  [ITEM_LIST] = STORE_LIST,
+		[ITEM_WATCH] = STORE_WATCH,	  [ITEM_AMEND] = STORE_AMEND,
+		[ITEM_MARK] = STORE_MARK,	  [ITEM_AGE] = STORE_READ,
+		[ITEM_WITHDRAW] = STORE_WITHDRAW, [ITEM_PROVE] = STORE_PROVE,
+		[ITEM_TOUCH] = STORE_TOUCH,	  [ITEM_ALTER] = STORE_ALTER,
+		[ITEM_FILE] = STORE_READ,	  [ITEM_FILES] = STORE_FILES,
 	};
 	if (item->kind == ITEM_SESSION || item->kind == ITEM_ATTEND || item->kind == ITEM_READ ||
 	    item->kind == ITEM_CHANGED || item->kind == ITEM_KEEP)
@@ -159,6 +159,9 @@ void faulty_deliver(struct faulty *faulty, struct item *item)
 		break;
 	case ITEM_MARK:
 		events->on_marked(context, item->tag, item->error);
+		break;
+	case ITEM_AGE:
+		events->on_aged(context, item->tag, item->error, item->age_ms, item->text);
 		break;
 	case ITEM_WITHDRAW:
 		events->on_withdrawn(context, item->tag, item->error);

@@ -22,6 +22,7 @@ enum item_kind {
 	ITEM_CHANGED, /* no operation: the watched claim has new data, and is to be watched anew */
 	ITEM_AMEND,
 	ITEM_MARK,
+	ITEM_AGE,
 	ITEM_WITHDRAW,
 	ITEM_PROVE,
 	ITEM_TOUCH,
@@ -49,7 +50,8 @@ struct item {
 	char *path;
 	char *name;	  /* to amend, withdraw or watch; or what was placed */
 	uint32_t version; /* of the data that is to be replaced, or was read */
-	char *text;	  /* to be the data; or what was read, of a watch with the flag too */
+	char *text;	  /* to be the data; or what was read, also of a marker, and of a watch
+			     with the flag */
 	struct claim_name claim;    /* to be placed */
 	struct store_proof *proofs; /* to stand */
 	size_t proofs_count;
@@ -76,6 +78,7 @@ struct item {
 	int error;
 	int64_t order, after;
 	int64_t stamp;
+	int64_t age_ms;
 	struct store_entry *entries;
 	size_t count;
 };

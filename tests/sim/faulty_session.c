@@ -169,6 +169,15 @@ static void on_marked(void *context, void *tag, int error)
 	session_answer(tag, error);
 }
 
+static void on_aged(void *context, void *tag, int error, int64_t age_ms, const char *text)
+{
+	struct item *item = tag;
+
+	item->age_ms = age_ms;
+	item->text = copy_text(text);
+	session_answer(item, error);
+}
+
 static void on_withdrawn(void *context, void *tag, int error)
 {
 	session_answer(tag, error);
@@ -192,6 +201,7 @@ static const struct store_events inner_events = {
 	.on_watched = on_watched,
 	.on_amended = on_amended,
 	.on_marked = on_marked,
+	.on_aged = on_aged,
 	.on_withdrawn = on_withdrawn,
 	.on_proved = on_proved,
 };
@@ -562,6 +572,9 @@ void session_arrive(struct session *session, struct item *item)
 		break;
 	case ITEM_MARK:
 		inner->mark(session->inner, item, item->path, item->name, item->text, 0);
+		break;
+	case ITEM_AGE:
+		inner->age(session->inner, item, item->path, item->name);
 		break;
 	case ITEM_WITHDRAW:
 		inner->withdraw(session->inner, nobody_is_told(), item, item->path, item->name,

@@ -243,6 +243,11 @@ static void on_mark(struct store *store, void *tag, const char *path, const char
 	faulty_send(faulty_of(store), item);
 }
 
+static void on_age(struct store *store, void *tag, const char *path, const char *name)
+{
+	faulty_send(faulty_of(store), faulty_operation(store, ITEM_AGE, tag, path, name));
+}
+
 static void on_withdraw(struct store *store, const struct store_told *told, void *tag,
 			const char *path, const char *name, int64_t order, bool marker)
 {
@@ -468,6 +473,7 @@ static const struct store_ops faulty_ops = {
 	.amend = on_amend,
 	.watch = on_watch,
 	.mark = on_mark,
+	.age = on_age,
 	.withdraw = on_withdraw,
 	.prove = on_prove,
 	.alter = on_alter,

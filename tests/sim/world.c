@@ -771,6 +771,7 @@ void world_init(struct world *world, uint64_t seed, const struct faulty_rules *r
 	world->service = local_service_create();
 	if (world->service == NULL)
 		abort();
+	local_service_set_clock(world->service, &world->now_ms);
 	world->late_numbers = prng_chance(prng, 20);
 	if (world->late_numbers && rules == &faulty_zookeeper) {
 		int64_t late = prng_chance(prng, 50) ? STORE_LOCAL_ORDER_LATE : INT32_MAX - 2;

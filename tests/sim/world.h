@@ -221,6 +221,7 @@ struct standing {
 	int passes;	  /* how often it has passed on while another host waited */
 
 	unsigned user, call; /* who has it now, or had it last */
+	int number;	     /* since it is granted, where several may hold the lock */
 	uint64_t process;
 	enum call_kind kind;
 	struct slots asked;
@@ -248,6 +249,7 @@ struct grant {
 	int64_t since_ms;
 	int64_t least_ms; /* nobody is granted what conflicts before so much has passed */
 	struct slots slots;
+	int number; /* where several may hold the lock; -1: they may not */
 };
 
 enum { GRANTS_MAX = 256 };

@@ -181,15 +181,16 @@ static int64_t delay_at_least(int64_t delay_ms)
 static void check_delay(const struct call *call)
 {
 	struct world *world = call->user->host->world;
-	int lock = call->user->lock;
+	int lock = call->user->lock, room = lock_room(world, lock);
 	int64_t delay_ms = delay_at_least(world->policies[lock].lock_delay_ms);
 
-	if (lock_room(world, lock) > 1) /* who was lost takes up room, like others */
-		return;
 	for (size_t i = 0; i < world->standings_count; i++) {
 		const struct standing *standing = &world->standings[i];
 
+		/* Where several may hold, who was lost takes up room, as others do; and a number.
+		 */
 		if (standing->lock == lock && standing->lost_ms > 0 &&
+		    (room == 1 || standing->number == engine_slot(call->user->owner)) &&
 		    !was_released(standing, call) && world->now_ms - standing->lost_ms < delay_ms &&
 		    slots_conflict(standing->covered, call->slots))
 			world_fail(world, "user %u got %s %lld ms after the holder of %s was lost",
@@ -248,6 +249,7 @@ void check_grant(struct call *call, bool claimed)
 		term_note_grant(call);
 	check_told(call, own->standing);
 	own->standing->granted = true;
+	own->standing->number = engine_slot(user->owner);
 	handoff_note_grant(call, own);
 }
 

@@ -30,17 +30,20 @@ const struct view_claim *room_find_respected(const struct call *call, const stru
 					     const struct view_claim *own)
 {
 	const struct host *host = call->user->host;
+	const struct lock_policy *policy = &host->world->policies[call->user->lock];
+	bool marked = policy->lock_delay_ms > 0 || policy->min_hold_ms > 0;
 	int count = 0;
 
 	for (const struct view_claim *front = view->claims; front < own; front++) {
 		const struct standing *standing = front->standing;
 
-		if (front->orphan && host->world->policies[call->user->lock].lock_delay_ms == 0)
+		if (front->orphan && !marked)
 			continue;
 		if (standing != NULL && standing->life == host->life && standing->withdrawing)
 			continue;
-		/* Whoever asks first is first, too. */
-		if (standing != NULL && !front->orphan && !standing->granted)
+		/* Whoever asks first is first, too; but for who has a number, and waits for the
+		 * marker. */
+		if (standing != NULL && !front->orphan && !standing->granted && !marked)
 			return front;
 		if (++count >= lock_room(host->world, call->user->lock))
 			return front;

@@ -29,8 +29,6 @@ void world_draw_terms(struct world *world)
 	for (int lock = 0; lock < LOCKS_MAX; lock++) {
 		struct lock_policy *policy = &world->policies[lock];
 
-		if (policy->slots > 1)
-			continue; /* another slot may be free */
 		policy->min_hold_ms = least[prng_below(&prng, 4)];
 		policy->max_hold_ms = most[prng_below(&prng, 4)];
 		if (own_only)
@@ -87,23 +85,29 @@ void term_note_grant(const struct call *call)
 {
 	struct user *user = call->user;
 	struct world *world = user->host->world;
+	int number = engine_slot(user->owner), taken = 0;
 	const struct grant *grant;
 
 	for (size_t i = 0; i < GRANTS_MAX; i++) {
 		grant = &world->grants.list[i];
-		if (grant->user != 0 && grant->lock == user->lock &&
-		    world->now_ms - grant->since_ms < at_least(grant->least_ms) &&
-		    slots_conflict(grant->slots, call->slots))
-			world_fail(world, "user %u got %s %lld ms after user %u", user->number,
-				   world_lock(user->lock),
-				   (long long)(world->now_ms - grant->since_ms), grant->user);
+		if (grant->user == 0 || grant->lock != user->lock ||
+		    world->now_ms - grant->since_ms >= at_least(grant->least_ms) ||
+		    !slots_conflict(grant->slots, call->slots))
+			continue;
+		if (++taken < lock_room(world, user->lock) && grant->number != number)
+			continue;
+		world_fail(world, "user %u got %s, number %d, %lld ms after user %u, number %d",
+			   user->number, world_lock(user->lock), number,
+			   (long long)(world->now_ms - grant->since_ms), grant->user,
+			   grant->number);
 	}
 	world->grants.list[world->grants.count++ % GRANTS_MAX] =
 		(struct grant){.lock = user->lock,
 			       .user = user->number,
 			       .since_ms = world->now_ms,
 			       .least_ms = least_of(user),
-			       .slots = call->slots};
+			       .slots = call->slots,
+			       .number = number};
 	user->held_ms = world->now_ms;
 	term_note_again(user);
 }

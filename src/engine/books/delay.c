@@ -13,6 +13,7 @@
 #include "engine/books/queue.h"
 #include "engine/books/rival.h"
 #include "engine/books/save.h"
+#include "engine/books/slots.h"
 #include "engine/books/state.h"
 
 enum { LOOK_MS = 1000 }; /* how soon to look again whether a former session's claims stand */
@@ -71,7 +72,7 @@ bool delay_lets_hold(struct claim *claim)
 void delay_prepare(struct claim *claim)
 {
 	const struct claim *blocker = claim_of(claim->place.blocker);
-	if (is_marked(claim) && !tells_age(claim) && blocker != NULL &&
+	if (is_marked(claim) && !tells_age(claim) && claim->place.slots == 0 && blocker != NULL &&
 	    blocker->state == CLAIM_HELD && claim_first_asked(claim) != NULL)
 		ask_for_marker(claim);
 }
@@ -108,26 +109,31 @@ int64_t delay_left_ms(const struct rival *orphan)
 	return until_ms > lock->engine->now_ms ? until_ms - lock->engine->now_ms : 0;
 }
 
-/* It matters only if it may be for how long the orphan stays. */
+/* It matters if it may be for how long the orphan stays, or if its number is not known. */
 static void ask_for_age(struct rival *orphan)
 {
 	const struct lock *lock = orphan->place.lock;
 	const struct engine *engine = lock->engine;
 
 	orphan->aged = orphan->aged || engine->store->ops->age == NULL ||
-		       term_least_ms(&orphan->place) <= lock->policy.lock_delay_ms;
+		       (term_least_ms(&orphan->place) <= lock->policy.lock_delay_ms &&
+			(!slots_are_several(lock) || orphan->place.slot > 0));
 	if (orphan->aged || orphan->sent || engine->session.state != STORE_CONNECTED)
 		return;
 	orphan->sent = true;
 	outbox_age(orphan);
 }
 
-void delay_note_age(struct rival *rival, int error, int64_t age_ms)
+void delay_note_age(struct rival *rival, int error, int64_t age_ms, const char *text)
 {
 	struct lock *lock = rival->place.lock;
 
 	if (error == -ECONNRESET) {
 		lock_retry_after(lock, "age of a marker", error);
+		return;
+	}
+	if (error == 0 && rival_note_slot(rival, text) < 0) {
+		lock_retry_in(lock->engine, RETRY_MEMORY_MS);
 		return;
 	}
 	rival->aged = true;

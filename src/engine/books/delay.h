@@ -65,8 +65,9 @@ struct losses {
  * none. Asks for the marker. */
 bool delay_lets_hold(struct claim *claim);
 
-/* A holder of this host is all that the claim waits for: asks for its marker early. If the session
- * is lost before the holder releases, that holder is lost, too. */
+/* A holder of this host is all that the claim waits for: asks for its marker early, unless that is
+ * to have a number of slots.h. If the session is lost before the holder releases, that holder is
+ * lost, too. */
 void delay_prepare(struct claim *claim);
 
 /* mark() was answered. */
@@ -76,9 +77,9 @@ void delay_marked(struct claim *claim, int error);
 void delay_note_orphan(struct rival *rival);
 
 /* age() was answered, but not by -ENOENT. */
-void delay_note_age(struct rival *rival, int error, int64_t age_ms);
+void delay_note_age(struct rival *rival, int error, int64_t age_ms, const char *text);
 
-/* Whether the orphan is about to go, or it is not known yet for how long it stays. */
+/* Whether the orphan is about to go, or its marker was not read yet. */
 bool delay_may_be_over(const struct rival *rival);
 
 /* For how long the orphan stays; 0: its time is over. */

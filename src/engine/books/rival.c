@@ -92,6 +92,26 @@ static int note_ranges(struct place *place, const struct range_set *told)
 	return 0;
 }
 
+static void note_slots(struct place *place, const struct claim_data *data)
+{
+	if (data->slots > 0)
+		place->slots = data->slots;
+	if (data->slot >= 0)
+		place->slot = (uint32_t)data->slot + 1;
+}
+
+int rival_note_slot(struct rival *orphan, const char *text)
+{
+	struct claim_data data;
+	int error = claim_data_parse(text, &data);
+
+	if (error != 0)
+		return error;
+	note_slots(&orphan->place, &data);
+	claim_data_finish(&data);
+	return 0;
+}
+
 int rival_note_data(struct rival *rival, const char *text, uint32_t version)
 {
 	struct place *place = &rival->place;
@@ -104,11 +124,7 @@ int rival_note_data(struct rival *rival, const char *text, uint32_t version)
 	place->waits_for = data.waits_for;
 	place->requeue = data.requeue;
 	rival->told |= data.valid;
-	/* What was said of them once stays true. */
-	if (data.slots > 0)
-		place->slots = data.slots;
-	if (data.slot >= 0)
-		place->slot = (uint32_t)data.slot + 1;
+	note_slots(place, &data); /* what was said of them once stays true */
 	rival->trip_ms = data.trip_ms;
 	if (data.has_ranges && place->parts.record)
 		error = note_ranges(place, &data.ranges);

@@ -96,6 +96,9 @@ void rival_watch(struct rival *rival);
  * known. */
 int rival_note_data(struct rival *rival, const char *text, uint32_t version);
 
+/* Notes the number (slots.h) that the marker of an orphan has. Returns 0 or -ENOMEM. */
+int rival_note_slot(struct rival *orphan, const char *text);
+
 /* The data may have changed since they were read. */
 void rival_forget_data(struct rival *rival);
 

@@ -25,12 +25,13 @@ int slots_number(const struct place *place)
 bool slots_lack_number(const struct place *place)
 {
 	const struct rival *rival = rival_of(place);
+	const struct claim *own = claim_of(place);
 
 	if (rival != NULL && rival->orphan)
-		return false;
+		return place->slot == 0 && !rival->aged;
 	if (rival != NULL && !rival->told)
 		return place->parts.id.session != 0 || rival->known == KNOWN_NOT;
-	return place->slots > 0 && place->slot == 0;
+	return place->slots > 0 && (place->slot == 0 || (own != NULL && own->state != CLAIM_HELD));
 }
 
 bool slots_are_taken(int64_t *taken, const struct place *front)

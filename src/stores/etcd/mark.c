@@ -143,6 +143,7 @@ static int say_age(struct operation *operation, struct transaction *transaction)
 	etcd_transaction_require_session_to_read(transaction, operation->store);
 	etcd_transaction_range(&transaction->then, &said[MARKER], NULL);
 	etcd_transaction_range(&transaction->then, &said[CLOCK], NULL);
+	etcd_transaction_range(&transaction->then, &said[DATA], NULL);
 	return 0;
 }
 
@@ -150,7 +151,8 @@ static void tell_age(struct operation *operation, int error, int64_t age_ms)
 {
 	struct store_etcd *store = operation->store;
 
-	store->events->on_aged(store->context, operation->tag, error, age_ms);
+	store->events->on_aged(store->context, operation->tag, error, age_ms,
+			       error == 0 ? operation->value : NULL);
 	etcd_operation_end(operation, error);
 }
 
@@ -174,6 +176,15 @@ static bool read_clock(const Etcd__RangeResponse *found, struct etcd_clock *ret)
 	       ret->lease > 0 && ret->ttl_s > 0 && ret->ttl_s <= INT32_MAX;
 }
 
+/* The data of the marker; NULL: out of memory. */
+static char *read_data(const Etcd__RangeResponse *found)
+{
+	if (found == NULL || found->n_kvs != 1)
+		return strdup("");
+	return strndup((const char *)found->kvs[0]->value.data, found->kvs[0]->value.len);
+}
+
+/* A marker without a clock is of any age. */
 static void conclude_age(struct operation *operation, int error, const Etcd__TxnResponse *answer)
 {
 	if (!error && !answer->succeeded) {
@@ -182,9 +193,12 @@ static void conclude_age(struct operation *operation, int error, const Etcd__Txn
 	}
 	if (!error && !is_marker(operation, etcd_transaction_found(answer, 0)))
 		error = -ENOENT;
-	if (!error && !read_clock(etcd_transaction_found(answer, 1), &operation->clock))
-		error = -ENODATA;
-	if (error) {
+	if (!error) {
+		free(operation->value);
+		operation->value = read_data(etcd_transaction_found(answer, 2));
+		error = operation->value != NULL ? 0 : -ENOMEM;
+	}
+	if (error || !read_clock(etcd_transaction_found(answer, 1), &operation->clock)) {
 		tell_age(operation, error, 0);
 		return;
 	}

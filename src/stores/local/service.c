@@ -32,6 +32,11 @@ void local_service_set_first_order(struct local_service *service, int64_t order)
 	service->first_order = order;
 }
 
+void local_service_set_clock(struct local_service *service, const int64_t *clock_ms)
+{
+	service->clock_ms = clock_ms;
+}
+
 struct queue *queue_find(const struct local_service *service, const char *path)
 {
 	struct queue *queue;
@@ -330,7 +335,32 @@ static void node_free(struct node *node)
 	service_unmark(node->queue->service, &node->item);
 	if (node->version > 0)
 		free(node->text);
+	free(node->marker);
 	free(node);
+}
+
+static int64_t service_now_ms(const struct local_service *service)
+{
+	return service->clock_ms != NULL ? *service->clock_ms : clock_now_ms();
+}
+
+int node_mark_holder(struct node *node, const char *text)
+{
+	struct local_marker *marker = malloc(sizeof(*marker) + strlen(text) + 1);
+
+	if (marker == NULL)
+		return -ENOMEM;
+	marker->since_ms = node->marker != NULL ? node->marker->since_ms
+						: service_now_ms(node->queue->service);
+	strcpy(marker->text, text);
+	free(node->marker);
+	node->marker = marker;
+	return 0;
+}
+
+int64_t node_marker_age_ms(const struct node *node)
+{
+	return service_now_ms(node->queue->service) - node->marker->since_ms;
 }
 
 void node_remove_orphan(struct node *node)
@@ -350,7 +380,7 @@ void node_remove(struct node *node, bool withdrawn)
 	answer_give_all(&node->watches, withdrawn ? 0 : -EOWNERDEAD);
 	DL_DELETE2(node->store->nodes, node, store_prev, store_next);
 	node->store = NULL;
-	if (!node->marked) {
+	if (node->marker == NULL) {
 		node_remove_orphan(node);
 		return;
 	}

@@ -34,6 +34,7 @@ enum answer_kind {
 	ANSWER_WATCHED,
 	ANSWER_AMENDED,
 	ANSWER_MARKED,
+	ANSWER_AGED,
 	ANSWER_WITHDRAWN,
 	ANSWER_PROVED,
 	/* These to a struct store_look, _read, _change or _files, which is the tag: */
@@ -57,16 +58,23 @@ struct answer {
 	struct snapshot *snapshot; /* PLACED, LISTED, LOOKED; may be NULL */
 	int64_t order, after;	   /* PLACED */
 	char name[CLAIM_NAME_BYTES];
-	uint32_t version;	  /* READ */
-	char *text;		  /* READ, CLAIM; PROVED: the lock whose claim is gone, or NULL */
+	uint32_t version; /* READ */
+	char *text;	  /* READ, CLAIM, AGED; PROVED: the lock whose claim is gone, or NULL */
 	struct store_claim claim; /* CLAIM */
 	char **names;		  /* LOOKED, FILES */
 	size_t names_count;
 	int64_t stamp;		    /* PROVED */
+	int64_t age_ms;		    /* AGED */
 	struct answer *prev, *next; /* in local_store.answers, or in `waits` */
 	struct answer **waits;	    /* where it waits: node.watches, file.watches, or
 				       queue.attentions; NULL: it does not */
 	struct answer *waiting_prev, *waiting_next; /* in local_store.watches */
+};
+
+/* What mark() has left. */
+struct local_marker {
+	int64_t since_ms; /* by the service's clock */
+	char text[];
 };
 
 /* A claim in its queue. There may be very many, so the struct has no member that can be computed.
@@ -79,8 +87,8 @@ struct node {
 	uint64_t place; /* in the journal, in the order of placing */
 	struct state_item item;
 	struct queue *queue;
-	struct local_store *store; /* of the session that placed it; NULL: an orphan */
-	bool marked;		   /* its marker stands, with the text of the claim */
+	struct local_store *store;   /* of the session that placed it; NULL: an orphan */
+	struct local_marker *marker; /* that stands; NULL: none does */
 	struct answer *watches;
 	struct node *store_prev, *store_next; /* in local_store.nodes */
 	char name[];
@@ -133,6 +141,7 @@ struct local_service {
 	int64_t revision, revision_step; /* 0: orders are not revisions */
 	int64_t stamp;			 /* the latest */
 	uint64_t sessions;		 /* so far */
+	const int64_t *clock_ms;	 /* NULL: it is the machine's */
 };
 
 struct local_store {
@@ -192,6 +201,13 @@ struct node *node_find_orphan(const struct local_service *service, const char *p
 /* Replaces the data, and reports that to the claim's watches. Returns 0, or -ENOMEM with nothing
  * changed. */
 int node_amend(struct node *node, const char *text);
+
+/* Leaves a marker with that text at the claim; the time of one that stands is kept. Returns 0, or
+ * -ENOMEM with nothing changed. */
+int node_mark_holder(struct node *node, const char *text);
+
+/* For how long the marker stands. */
+int64_t node_marker_age_ms(const struct node *node);
 
 /* Ends the claim, and reports that to its watches, and to those who attend to the queue. A claim
  * with a marker stays in the queue as an orphan. A queue without claims goes. */

@@ -192,10 +192,28 @@ static void on_mark(struct store *base, void *tag, const char *path, const char 
 	if (answer == NULL)
 		return;
 	node = node_find(store->service, path, name);
-	if (node != NULL)
-		node->marked = true;
-	else
+	answer->error = node != NULL ? node_mark_holder(node, text) : -ENOENT;
+	answer_queue(answer);
+}
+
+static void on_age(struct store *base, void *tag, const char *path, const char *name)
+{
+	struct local_store *store = local_store(base);
+	struct answer *answer = answer_create(store, ANSWER_AGED, tag);
+	const struct node *node;
+
+	if (answer == NULL)
+		return;
+	node = node_find_orphan(store->service, path, name);
+	if (node == NULL)
+		node = node_find(store->service, path, name);
+	if (node == NULL || node->marker == NULL) {
 		answer->error = -ENOENT;
+	} else {
+		answer->age_ms = node_marker_age_ms(node);
+		answer->text = strdup(node->marker->text);
+		answer->error = answer->text != NULL ? 0 : -ENOMEM;
+	}
 	answer_queue(answer);
 }
 
@@ -210,7 +228,10 @@ static void on_withdraw(struct store *base, const struct store_told *told, void 
 		return;
 	node = node_find(store->service, path, name);
 	if (node != NULL) {
-		node->marked = node->marked && !marker;
+		if (marker) {
+			free(node->marker);
+			node->marker = NULL;
+		}
 		node_remove(node, node->store == store);
 	}
 	node = marker ? node_find_orphan(store->service, path, name) : NULL;
@@ -253,6 +274,10 @@ static void deliver(const struct local_store *store, const struct answer *answer
 		break;
 	case ANSWER_MARKED:
 		events->on_marked(store->context, answer->tag, answer->error);
+		break;
+	case ANSWER_AGED:
+		events->on_aged(store->context, answer->tag, answer->error, answer->age_ms,
+				answer->text);
 		break;
 	case ANSWER_WITHDRAWN:
 		events->on_withdrawn(store->context, answer->tag, answer->error);
@@ -417,6 +442,7 @@ static const struct store_ops local_ops = {
 	.amend = on_amend,
 	.watch = on_watch,
 	.mark = on_mark,
+	.age = on_age,
 	.withdraw = on_withdraw,
 	.prove = on_prove,
 	.nudge = on_nudge,

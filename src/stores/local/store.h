@@ -33,6 +33,9 @@ void local_service_set_first_order(struct local_service *service, int64_t order)
  * which a claim takes as many as that. They never run out, and begin nowhere anew. */
 void local_service_order_by_revision(struct local_service *service, int64_t first, int64_t step);
 
+/* For the simulator: the clock of the service, by which age() tells, is this one. */
+void local_service_set_clock(struct local_service *service, const int64_t *clock_ms);
+
 /* For tests: the queue of `path` has no claim. */
 bool local_service_is_empty(const struct local_service *service, const char *path);
 

@@ -50,7 +50,8 @@ static void tell(struct operation *operation)
 		operation_note_seen(operation, &operation->stat);
 	operation_note_end(operation, error);
 	store->events->on_aged(store->context, operation->tag, error,
-			       error == 0 ? age_of(&operation->stat) : 0);
+			       error == 0 ? age_of(&operation->stat) : 0,
+			       error == 0 ? operation->text : NULL);
 	operation_release(operation);
 }
 

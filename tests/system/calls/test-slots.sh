@@ -1,11 +1,21 @@
 #!/bin/bash
 # slots: on ZooKeeper and on etcd, with three hosts, never more hold a lock than may, each by a number of its own and with growing
-# tokens, also when a host dies or its daemon is followed by another; what is shown of that, what is refused, and that N can be changed.
+# tokens, also when a host dies or its daemon is followed by another, and with min_hold and lock_delay; what is shown of that, what is
+# refused, and that N can be changed.
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
 
 configure() { # SLOTS
-    printf '[locks "job*"]\nslots = %s\n' "$1" >"$dir/ini"
+    cat >"$dir/ini" <<END
+[locks "job*"]
+slots = $1
+[locks "last*"]
+slots = 2
+[locks "last-rest"]
+min_hold = 1h
+[locks "last-lost"]
+lock_delay = 1h
+END
 }
 
 # fields HOST LOCK: of each claim its place, state and slot.
@@ -30,12 +40,6 @@ start_hosts() {
     done
 }
 
-stop_hosts() {
-    local host
-    for host in A B; do
-        stop_dlockfs "$host"
-    done
-}
 
 # Twelve on three hosts want three slots; one host dies on the way, with all its processes.
 contend() {
@@ -130,6 +134,29 @@ refuse() {
     expect_equal "dlockctl run with one slot" none "$(DLOCK_SLOT=7 "$dlockctl" --mount "$dir/A" run other sh -c 'echo "${DLOCK_SLOT-none}"')"
 }
 
+# A slot that rests, or whose holder was lost, is nobody else's, and nor is its number: whatever becomes of the daemon and its host,
+# and also to a host that comes later.
+last() {
+    call rests "$dir/A/last-rest" open ex slot un hold
+    expect rests "un ok"
+    call lost "$dir/A/last-lost" open ex slot hold
+    expect lost "slot 0"
+    restart A
+    wait_until "$deadline" fields_are A last-rest "1:resting:0 of 2"
+    wait_until "$deadline" fields_are A last-lost "1:held:0 of 2"
+    kill_dlockfs A
+    release rests lost
+    wait_until "$deadline" fields_are B last-rest "1:lost:0 of 2"
+    wait_until "$deadline" fields_are B last-lost "1:lost:0 of 2"
+    for lock in rest lost; do
+        call "$lock-next" "$dir/B/last-$lock" open ex slot hold
+        expect "$lock-next" "slot 1"
+        expect_status 1 flock -n "$dir/B/last-$lock" true
+        release "$lock-next"
+    done
+    stop_dlockfs B
+}
+
 for kind in zookeeper etcd; do
     "start_$kind"
     start_hosts
@@ -137,6 +164,6 @@ for kind in zookeeper etcd; do
     show
     change
     refuse $kind
-    stop_hosts
+    last
     rm -f "$dir"/[AB].log
 done

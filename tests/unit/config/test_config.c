@@ -166,14 +166,15 @@ static void test_every_key(void **state)
 		  "linger = 0ms\n"
 		  "handoff = 1000000\n"
 		  "keep = 1d\n"
-		  "slots = 4096\n"
 		  "lock_delay = 30s\n"
 		  "min_hold = 50s\n"
 		  "max_hold = 30d\n"
 		  "process_ranges = 1\n"
 		  "file_ranges = 65536\n"
 		  "text_limit = 1048576\n"
-		  "on_lost = SIGTERM");
+		  "on_lost = SIGTERM\n"
+		  "[locks \"any\"]\n"
+		  "slots = 4096\n");
 	policy = config_policy(&config, "any");
 	assert_int_equal(config.mode, 0750);
 	assert_int_equal(config.idle_ms, 120000);
@@ -444,6 +445,9 @@ static const struct {
 	{"[locks]\nrecipe = curator\n",
 	 "2: recipe: bad value \"curator\", expected curator-rw, curator-mutex, kazoo, "
 	 "curator-any or plain"},
+	{"[locks]\nslots = 2\nhandoff = 3\n",
+	 "3: handoff with slots = 2: those claims are not handed on, expected one of the two"},
+	{"[locks \"a\"]\nkeep = 1s\nslots = 2\n[locks \"b\"]\n", "2: keep with slots = 2"},
 	{"[locks]\nexclusive_open = no\n",
 	 "2: exclusive_open: bad value \"no\", expected wait, refuse or open"},
 	{"[locks \"a\"]\nstyle = files\n", "2: style: bad value \"files\", expected lock or file"},

@@ -240,6 +240,145 @@ static void test_watched_again(void **state)
 	}
 }
 
+static void lose_session(struct host *host)
+{
+	store_faulty_expire(host->store);
+	settle(host->world);
+}
+
+/* A claim that is next, of a host that hangs, closes what is free for those behind it, and no
+ * longer than its session lasts. */
+static void test_hung(void **state)
+{
+	struct world *world = *state;
+	struct file files[4], hung, next, last;
+
+	set_slots(world, 4);
+	for (int i = 0; i < 4; i++)
+		file_open_and_lock(&files[i], &world->one, EX);
+	file_open_and_lock(&hung, &world->two, EX);
+	file_open_and_lock(&next, &world->three, EX);
+	file_open_and_lock(&last, &world->three, EX);
+	disconnect(&world->two);
+	unlock(&files[1]);
+	unlock(&files[2]);
+	assert_waits(&next);
+	assert_waits(&last);
+	lose_session(&world->two);
+	settle(world);
+	assert_int_equal(slot(&next), 1);
+	assert_int_equal(slot(&last), 2);
+	reconnect(&world->two);
+	settle(world);
+	assert_waits(&hung);
+	unlock(&files[0]);
+	assert_int_equal(slot(&hung), 0);
+	file_close(&hung);
+	file_close(&next);
+	file_close(&last);
+	close_files(files, 4);
+}
+
+enum { LEAST_MS = 2000, MOST_MS = 1000, DELAY_MS = 1500 };
+
+/* With a least time, a slot that was released too early rests, with its number. */
+static void test_rests(void **state)
+{
+	struct world *world = *state;
+	struct file files[3], other;
+
+	set_slots(world, 2);
+	world->policy.min_hold_ms = LEAST_MS;
+	open_and_lock(world, files, 3);
+	unlock(&files[0]);
+	assert_waits(&files[2]);
+	file_open(&other, &world->one, "a");
+	file_lock(&other, EX, TRY);
+	settle(world);
+	pass(world, TRY_LIMIT_MS);
+	assert_refused(&other, -EWOULDBLOCK);
+	pass(world, LEAST_MS - TRY_LIMIT_MS - 1);
+	assert_waits(&files[2]);
+	pass(world, 1);
+	assert_int_equal(slot(&files[1]), 1);
+	assert_int_equal(slot(&files[2]), 0);
+	unlock(&files[1]); /* whose time is over */
+	file_lock(&other, EX, TRY);
+	settle(world);
+	assert_int_equal(slot(&other), 1);
+	for (int i = 0; i < 3; i++)
+		file_close(&files[i]);
+	file_close(&other);
+	pass(world, LEAST_MS);
+	assert_queue(world, "a", "");
+}
+
+/* The number of a holder that was lost is nobody's before its time is over, also where nobody has
+ * seen that holder before. */
+static void test_number_of_lost(void **state)
+{
+	struct world *world = *state;
+
+	for (int delay = 0; delay < 2; delay++) {
+		int64_t time_ms = delay ? DELAY_MS : LEAST_MS;
+		struct file lost, next, last;
+
+		set_slots(world, 2);
+		world->policy.lock_delay_ms = delay ? DELAY_MS : 0;
+		world->policy.min_hold_ms = delay ? 0 : LEAST_MS;
+		file_open_and_lock(&lost, &world->one, EX);
+		assert_int_equal(slot(&lost), 0);
+		lose_session(&world->one);
+		file_open_and_lock(&next, &world->two, EX);
+		assert_int_equal(slot(&next), 1);
+		file_open_and_lock(&last, &world->three, EX);
+		assert_waits(&last);
+		pass(world, time_ms);
+		assert_int_equal(slot(&last), 0);
+		assert_int_equal(next.lost, 0);
+		file_close(&next);
+		file_close(&last);
+		reconnect(&world->one);
+		settle(world);
+		file_close(&lost);
+		pass(world, time_ms);
+		assert_queue(world, "a", "");
+	}
+}
+
+/* With a longest time, who holds for that long has lost its slot. The slot then rests for what is
+ * left of a least time. */
+static void test_longest(void **state)
+{
+	struct world *world = *state;
+
+	for (int rests = 0; rests < 2; rests++) {
+		struct file files[3];
+
+		set_slots(world, 2);
+		world->policy.max_hold_ms = MOST_MS;
+		world->policy.min_hold_ms = rests ? LEAST_MS : 0;
+		file_open_and_lock(&files[0], &world->one, EX);
+		pass(world, MOST_MS / 2);
+		file_open_and_lock(&files[1], &world->two, EX);
+		file_open_and_lock(&files[2], &world->three, EX);
+		pass(world, MOST_MS / 2 - 1);
+		assert_waits(&files[2]);
+		pass(world, 1);
+		assert_int_equal(files[0].lost, 1);
+		assert_int_equal(files[1].lost, 0);
+		if (rests) {
+			assert_waits(&files[2]);
+			pass(world, LEAST_MS - MOST_MS);
+		}
+		assert_int_equal(slot(&files[2]), 0);
+		for (int i = 0; i < 3; i++)
+			file_close(&files[i]);
+		pass(world, LEAST_MS);
+		assert_queue(world, "a", "");
+	}
+}
+
 static long operations(const struct world *world)
 {
 	return world->one.operations + world->two.operations + world->three.operations;
@@ -281,9 +420,10 @@ static void test_no_herd(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(numbers), TEST(at_once),	    TEST(try),
-		TEST(refused), TEST(change),	    TEST(change_of_one),
-		TEST(foreign), TEST(watched_again), TEST(no_herd),
+		TEST(numbers), TEST(at_once),	    TEST(try),	   TEST(refused),
+		TEST(change),  TEST(change_of_one), TEST(foreign), TEST(watched_again),
+		TEST(no_herd), TEST(hung),	    TEST(rests),   TEST(number_of_lost),
+		TEST(longest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -259,7 +259,8 @@ static void tell_ages(struct host *host)
 
 static void answer(struct host *host, int error, int64_t age_ms)
 {
-	engine_store_events.on_aged(host->engine, aging.tag, error, age_ms);
+	engine_store_events.on_aged(host->engine, aging.tag, error, age_ms,
+				    error == 0 ? "host=test\n" : NULL);
 	settle(host->world);
 }
 

@@ -10,16 +10,19 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
+import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.zookeeper.recipes.lock.WriteLock;
 
 /**
- * OtherClients HOST:PORT TIMEOUT_MS: holds locks of Curator (mutex, write, read, semaphore) and of ZooKeeper's own
- * recipe (recipe), as it is told line by line:
+ * OtherClients HOST:PORT TIMEOUT_MS: holds locks of Curator (mutex, write, read, semaphore; one of two leases: lease) and
+ * of ZooKeeper's own recipe (recipe), as it is told line by line:
  *
  * <pre>
  * take ID KIND PATH               "ID held" when it is
@@ -27,6 +30,7 @@ import org.apache.zookeeper.recipes.lock.WriteLock;
  * read ID                         takes the read lock of the write lock that it holds: "ID reads"
  * release ID                      "ID released"; what was taken by read stays
  * count ID KIND PATH FILE TIMES   increments the number in a file so often, each time under the lock: "ID counted"
+ * crowd ID lease PATH FOLDER TIMES   is in the folder so often, with no more than one other: "ID crowded"
  * look ID KIND PATH FILE TIMES    reads it so often, twice each time under the lock, and it is the same: "ID looked"
  * </pre>
  *
@@ -35,6 +39,8 @@ import org.apache.zookeeper.recipes.lock.WriteLock;
 public class OtherClients {
     /** How long a try waits, as Curator cannot but wait. */
     private static final int TRY_MS = 20;
+
+    private static final int LEASES = 2;
 
     /** ZooKeeper's recipe in the form of Curator's. It knows its claim by the session, so each has its own. */
     static class RecipeLock implements InterProcessLock {
@@ -79,6 +85,38 @@ public class OtherClients {
         }
     }
 
+    /** A lease of InterProcessSemaphoreV2 in the form of a lock. */
+    static class LeaseLock implements InterProcessLock {
+        private final InterProcessSemaphoreV2 semaphore;
+        private Lease lease;
+
+        LeaseLock(CuratorFramework client, String path) {
+            semaphore = new InterProcessSemaphoreV2(client, path, LEASES);
+        }
+
+        @Override
+        public void acquire() throws Exception {
+            lease = semaphore.acquire();
+        }
+
+        @Override
+        public boolean acquire(long time, TimeUnit unit) throws Exception {
+            lease = semaphore.acquire(time, unit);
+            return lease != null;
+        }
+
+        @Override
+        public void release() throws Exception {
+            semaphore.returnLease(lease);
+            lease = null;
+        }
+
+        @Override
+        public boolean isAcquiredInThisProcess() {
+            return lease != null;
+        }
+    }
+
     private final String address;
     private final int timeoutMs;
     private final CuratorFramework client;
@@ -98,6 +136,8 @@ public class OtherClients {
                 return new InterProcessMutex(client, path);
             case "semaphore":
                 return new InterProcessSemaphoreMutex(client, path);
+            case "lease":
+                return new LeaseLock(client, path);
             case "recipe":
                 return new RecipeLock(address, timeoutMs, path);
             case "write":
@@ -133,6 +173,17 @@ public class OtherClients {
         }
     }
 
+    static void crowd(Path folder, String name) throws Exception {
+        Path own = Files.createFile(folder.resolve(name));
+        try (Stream<Path> all = Files.list(folder)) {
+            if (all.count() > LEASES) {
+                throw new IllegalStateException("too many");
+            }
+        }
+        Thread.sleep(1);
+        Files.delete(own);
+    }
+
     String carryOut(String[] words) throws Exception {
         String id = words[1];
         switch (words[0]) {
@@ -157,12 +208,15 @@ public class OtherClients {
                 swapHeld(id, null).release();
                 return "released";
             case "count":
+            case "crowd":
             case "look":
                 for (int i = 0; i < Integer.parseInt(words[5]); i++) {
                     InterProcessLock lock = lock(id, words[2], words[3]);
                     lock.acquire();
                     if (words[0].equals("count")) {
                         increment(Path.of(words[4]));
+                    } else if (words[0].equals("crowd")) {
+                        crowd(Path.of(words[4]), id);
                     } else {
                         look(Path.of(words[4]));
                     }

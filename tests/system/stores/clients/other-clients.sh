@@ -38,14 +38,14 @@ start_clients() {
 
 more_configuration=() # lines that start_hosts puts behind its own
 
-# start_hosts: two of them, A and B, a server, and the clients. A folder of the mounts for each recipe; in jobs, the two locks of a
-# semaphore.
+# start_hosts: two of them, A and B, a server, and the clients. A folder of the mounts for each recipe; in jobs and in pool, the
+# two locks of a semaphore.
 start_hosts() {
     local host
     start_zookeeper
     cat >"$dir/config" <<'END'
 [mount]
-directories = curator-rw curator-mutex kazoo curator-any plain jobs
+directories = curator-rw curator-mutex kazoo curator-any plain jobs pool
 [locks "curator-mutex/*"]
 recipe = curator-mutex
 [locks "kazoo/*"]
@@ -58,6 +58,10 @@ recipe = plain
 keep = 1h
 [locks "jobs/*"]
 recipe = curator-mutex
+[locks "pool/locks"]
+recipe = curator-mutex
+[locks "pool/leases"]
+slots = 2
 END
     printf '%s\n' "${more_configuration[@]}" >>"$dir/config"
     for host in A B; do

@@ -175,6 +175,55 @@ done
 expect java "$last counted"
 expect_equal "increments under a semaphore" 30 "$(<"$dir/number")"
 
+# Curator's InterProcessSemaphoreV2 is two locks as well, but who has a lease gives "locks" back. Who does the same is one of its
+# holders: as many get in as leases there are, in the order of "locks".
+leased() { # NAME HOST COMMAND...
+    local name=$1 host=$2
+    shift 2
+    # shellcheck disable=SC2016 # for the shell that is started
+    start "$name" sh -c 'exec 8>>"$1/locks" 9>>"$1/leases"; shift; flock 8; flock 9; flock -u 8; "$@"' - "$dir/$host/pool" "$@"
+}
+order java take lease /dlockfs/pool
+java_first=$last
+expect java "$java_first held"
+leased first A "${holding[@]}"
+expect first held
+answers refused java try lease /dlockfs/pool
+flock "$dir/B/pool/locks" true # nobody is on the way
+expect_status 1 flock -n "$dir/B/pool/leases" true
+order java take lease /dlockfs/pool
+java_second=$last
+claims pool/leases 3
+leased second B "${holding[@]}"
+claims pool/locks 2
+release first
+expect java "$java_second held"
+claims pool/leases 3
+if said second held; then
+    violation "three hold two leases"
+fi
+order_again java release "$java_first"
+expect second held
+order_again java release "$java_second"
+release second
+mkdir "$dir/crowd"
+order java crowd lease /dlockfs/pool "$dir/crowd" 20
+java_first=$last
+order java crowd lease /dlockfs/pool "$dir/crowd" 20
+java_second=$last
+# shellcheck disable=SC2016 # for the shell that is started
+be_one=(sh -c 'touch "$1/$$"; ls "$1" | wc -l >>"$2"; rm "$1/$$"' - "$dir/crowd" "$dir/crowded")
+for ((i = 0; i < 10; i++)); do
+    leased "leasedA" A "${be_one[@]}"
+    leased "leasedB" B "${be_one[@]}"
+    finish leasedA
+    finish leasedB
+done
+expect java "$java_first crowded"
+expect java "$java_second crowded"
+expect_equal "how many held" 20 "$(grep -cx '[12]' "$dir/crowded")"
+claims pool/leases 0
+
 # Hosts that are not configured alike exclude each other, and one of them says so, once.
 start_dlockfs C --session-timeout 10s -o recipe=kazoo
 mkdir "$dir/C/curator-any"
@@ -232,7 +281,14 @@ flock "$dir/A/curator-any/kept" true
 order java take write /dlockfs/curator-any/kept
 expect java "$last held"
 
-# Whoever has both locks of a semaphore is killed: the other side gets them when the session is over.
+# Whoever has both locks of a semaphore, or a lease, is killed: the other side gets them when the session is over.
+leased lease A "${holding[@]}"
+expect lease held
+order java take lease /dlockfs/pool
+expect java "$last held"
+order java take lease /dlockfs/pool
+lease=$last
+claims pool/leases 3
 both last A "${holding[@]}"
 expect last held
 order java take semaphore /dlockfs/jobs
@@ -240,10 +296,17 @@ semaphore=$last
 claims jobs/locks 2
 kill_dlockfs A
 expect java "$semaphore held"
+expect java "$lease held"
+leased leased-after B "${holding[@]}"
+claims pool/leases 3
 both after B "${holding[@]}"
 claims jobs/leases 2
 if said after held; then
     violation "held beside a semaphore"
 fi
+if said leased-after held; then
+    violation "three hold two leases"
+fi
 kill_clients
 expect after held
+expect leased-after held

@@ -177,10 +177,14 @@ static void on_proved(void *context, void *tag, int error, const char *missing, 
 	call->stamp = stamp;
 }
 
-static void on_aged(void *context, void *tag, int error, int64_t age_ms)
+static void on_aged(void *context, void *tag, int error, int64_t age_ms, const char *text)
 {
+	struct call *call = tag;
+
 	note(context, tag, error, NULL, 0);
-	((struct call *)tag)->stamp = age_ms;
+	call->stamp = age_ms;
+	assert_true((text != NULL) == (error == 0));
+	snprintf(call->text, sizeof(call->text), "%s", text != NULL ? text : "");
 }
 
 static void on_touched(void *context)

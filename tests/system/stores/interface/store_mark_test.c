@@ -111,6 +111,7 @@ static int64_t age(struct host *host, const char *path, const struct call *place
 
 	host->store->ops->age(host->store, &call, path, placed->name);
 	WAIT_FOR(call.times);
+	assert_true(call.error != 0 || strcmp(call.text, "host=test\n") == 0);
 	return call.error != 0 ? call.error : call.stamp;
 }
 
@@ -141,6 +142,11 @@ static void test_age(void **state)
 	assert_true(age(b, "age", &claim) >= LONGEST_MS);
 	assert_int_equal(withdraw_marked(b, "age", &claim), 0);
 	assert_int_equal(age(b, "age", &claim), -ENOENT);
+	/* Of one that was left without that, only the text is known. */
+	place(a, &claim, "age", 2);
+	assert_int_equal(mark(a, "age", &claim), 0);
+	assert_true(age(b, "age", &claim) >= 0);
+	assert_int_equal(withdraw_marked(a, "age", &claim), 0);
 	assert_int_equal(backend->count("age"), 0);
 }
 
