@@ -151,6 +151,13 @@ static void amend(struct redis_lock *lock, const struct redis_call *call)
 		key_requeue(&lock->key);
 }
 
+void redis_lock_set_loss(struct redis_lock *lock, enum redis_loss loss)
+{
+	lock->store->losses -= lock->loss != LOSS_NONE;
+	lock->store->losses += loss != LOSS_NONE;
+	lock->loss = loss;
+}
+
 static void make(struct redis_lock *lock, const struct redis_call *call)
 {
 	if (call->kind == CALL_PLACE)
@@ -246,28 +253,17 @@ static void on_known(struct key *key, int error)
 	}
 }
 
-/* By what is known here. */
-static void answer_looks(struct redis_lock *lock)
+/* Looks are answered, by what is known here; `all`: and the others are not, any more. */
+static void end_calls(struct redis_lock *lock, bool all)
 {
 	struct redis_call *call, *next;
 
 	DL_FOREACH_SAFE (lock->calls, call, next) {
-		if (call->kind != CALL_LOOK)
+		if (call->kind != CALL_LOOK && !all)
 			continue;
 		DL_DELETE(lock->calls, call);
-		make(lock, call);
-		free(call);
-	}
-}
-
-/* A look is answered whatever becomes of the session. */
-static void drop_calls(struct redis_lock *lock)
-{
-	struct redis_call *call, *next;
-
-	answer_looks(lock);
-	DL_FOREACH_SAFE (lock->calls, call, next) {
-		DL_DELETE(lock->calls, call);
+		if (call->kind == CALL_LOOK)
+			make(lock, call);
 		free(call);
 	}
 }
@@ -321,8 +317,7 @@ static void on_lost(struct key *key)
 
 	log_error("redis: key of lock %s was taken away, or has ended early", lock->path);
 	store_local_each(lock->store->queues.home, lock->path, take_away, lock);
-	lock->store->lost += !lock->is_lost;
-	lock->is_lost = true;
+	redis_lock_set_loss(lock, LOSS_UNTOLD);
 	lock->store->lease.beat_ms = INT64_MIN;
 	redis_wake(lock->store);
 }
@@ -347,21 +342,11 @@ static void count(void *context, const char *name)
 {
 	struct counting *counting = context;
 	struct claim_name claim;
+	bool valid = claim_name_parse(name, &claim);
+	bool in_turn = valid && redis_lock_is_in_turn(counting->lock, &claim);
 
-	if (!claim_name_parse(name, &claim))
-		return;
-	if (redis_lock_is_in_turn(counting->lock, &claim))
-		counting->turn++;
-	else
-		counting->waiting++;
-}
-
-static struct counting count_all(const struct redis_lock *lock)
-{
-	struct counting counting = {.lock = lock};
-
-	store_local_each(lock->store->queues.home, lock->path, count, &counting);
-	return counting;
+	counting->turn += in_turn;
+	counting->waiting += valid && !in_turn;
 }
 
 /* Books */
@@ -448,7 +433,8 @@ void redis_lock_settle(struct redis_lock *lock)
 	attend(lock);
 	state_journal_mark(store->journal, &lock->item, store->key_kind);
 	redis_wake(store);
-	if (key_is_idle(&lock->key) && lock->users == 0 && !lock->is_lost && lock->calls == NULL)
+	if (key_is_idle(&lock->key) && lock->users == 0 && lock->loss == LOSS_NONE &&
+	    lock->calls == NULL)
 		free_lock(lock);
 }
 
@@ -461,8 +447,9 @@ int redis_locks_restored(struct store_redis *store)
 
 		if (redis_gate_restore(&lock->gate, &holder) < 0)
 			return -ENOMEM;
-		const struct counting counting = count_all(lock);
+		struct counting counting = {.lock = lock};
 
+		store_local_each(store->queues.home, lock->path, count, &counting);
 		key_recount(&lock->key, counting.turn, counting.waiting, clock_now_ms());
 		redis_lock_settle(lock);
 	}
@@ -474,7 +461,7 @@ void redis_locks_forget(struct store_redis *store)
 	struct redis_lock *lock;
 
 	for (lock = store->locks; lock != NULL; lock = lock->hh.next)
-		drop_calls(lock);
+		end_calls(lock, true);
 }
 
 void redis_locks_abandon(struct store_redis *store)
@@ -482,12 +469,11 @@ void redis_locks_abandon(struct store_redis *store)
 	struct redis_lock *lock, *next;
 
 	HASH_ITER (hh, store->locks, lock, next) {
-		drop_calls(lock);
+		end_calls(lock, true);
 		key_abandon(&lock->key);
-		lock->is_lost = false;
+		redis_lock_set_loss(lock, LOSS_NONE);
 		redis_lock_settle(lock);
 	}
-	store->lost = 0;
 }
 
 void redis_locks_suspend(struct store_redis *store)
@@ -495,7 +481,7 @@ void redis_locks_suspend(struct store_redis *store)
 	struct redis_lock *lock, *next;
 
 	HASH_ITER (hh, store->locks, lock, next) {
-		answer_looks(lock);
+		end_calls(lock, false);
 		redis_lock_settle(lock);
 	}
 }
@@ -517,7 +503,7 @@ void redis_locks_free(struct store_redis *store)
 
 	HASH_ITER (hh, store->locks, lock, next) {
 		redis_forget(&lock->request);
-		drop_calls(lock);
+		end_calls(lock, true);
 		free_lock(lock);
 	}
 }

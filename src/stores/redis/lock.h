@@ -18,6 +18,10 @@
 
 enum { REDIS_VALUE_BYTES = 8 + HOST_NAME_MAX + 1 + 32 + 1 };
 
+/* The engine is told of a key that was lost, and then asks for the queue. Until it has that, it
+ * takes claims for standing that have gone. */
+enum redis_loss { LOSS_NONE, LOSS_UNTOLD, LOSS_TOLD };
+
 struct redis_lock {
 	struct store_redis *store;
 	struct key key;
@@ -27,7 +31,7 @@ struct redis_lock {
 	struct redis_call *calls; /* that wait, in the order in which they came */
 	size_t users;		  /* who have a pointer to the lock */
 	bool is_counted;	  /* in the lease, as a key of this host */
-	bool is_lost;		  /* which is still to be told */
+	enum redis_loss loss;
 	bool is_listening;
 	bool is_endless; /* whoever has the key has it without an end */
 	struct timer timer;
@@ -59,6 +63,8 @@ void redis_lock_call(struct redis_lock *lock, const struct redis_call *call);
  * One that does not wait is fine. */
 bool redis_lock_is_first(const struct redis_lock *lock, const struct redis_proof *proof);
 void redis_lock_pass(struct redis_lock *lock, const struct redis_proof *proof);
+
+void redis_lock_set_loss(struct redis_lock *lock, enum redis_loss loss);
 
 /* Whether the claim is of the turn, as key.h has it. */
 bool redis_lock_is_in_turn(const struct redis_lock *lock, const struct claim_name *name);

@@ -230,14 +230,23 @@ static void look_at_keys(struct store_redis *store)
 		store->events->on_renewed(store->context);
 }
 
-/* The next lock whose loss is to be told. */
+/* The next lock whose loss is to be told. What an earlier heartbeat has told is over: the queue has
+ * been asked for since, and told, if nothing waits. */
 static struct redis_lock *next_lost(const struct store_redis *store)
 {
-	struct redis_lock *lock = store->lost > 0 ? store->locks : NULL;
+	struct redis_lock *lock, *next, *lost = NULL;
 
-	while (lock != NULL && !lock->is_lost)
-		lock = lock->hh.next;
-	return lock;
+	if (store->losses == 0)
+		return NULL;
+	HASH_ITER (hh, store->locks, lock, next) {
+		if (lock->loss == LOSS_UNTOLD) {
+			lost = lock;
+		} else if (lock->loss == LOSS_TOLD && lock->calls == NULL) {
+			redis_lock_set_loss(lock, LOSS_NONE);
+			redis_lock_settle(lock);
+		}
+	}
+	return lost;
 }
 
 static void tell(struct redis_proof *proof, int error, const char *missing)
@@ -257,11 +266,9 @@ static void tell_lost(struct redis_proof *proof, struct redis_lock *lock)
 {
 	struct store_redis *store = proof->store;
 
-	lock->is_lost = false;
-	store->lost--;
+	redis_lock_set_loss(lock, LOSS_TOLD);
 	lock->users++; /* it stays until it was told */
-	if (store->lost > 0)
-		store->lease.beat_ms = INT64_MIN;
+	store->lease.beat_ms = INT64_MIN;
 	tell(proof, -ENOENT, lock->path);
 	lock->users--;
 	redis_lock_settle(lock);
@@ -283,11 +290,18 @@ static void conclude(struct redis_proof *proof)
 	tell(proof, error, missing);
 }
 
+/* Once the key is not this host's any more, what was asked of it says nothing new. */
+static bool is_decided(const struct redis_proof *proof)
+{
+	return proof->is_begun && (proof->under_way == 0 ||
+				   (proof->lock != NULL && proof->lock->key.step != KEY_OURS));
+}
+
 static struct redis_proof *next_due(const struct store_redis *store)
 {
 	struct redis_proof *proof = store->proofs;
 
-	while (proof != NULL && !is_due(proof) && (!proof->is_begun || proof->under_way > 0))
+	while (proof != NULL && !is_due(proof) && !is_decided(proof))
 		proof = proof->next;
 	return proof;
 }

@@ -61,7 +61,7 @@ struct store_redis {
 	struct redis_lease lease;
 	struct key_rules rules;
 	struct redis_lock *locks; /* by path */
-	size_t lost;		  /* locks whose loss is still to be told */
+	size_t losses;		  /* locks with a loss (lock.h) */
 	struct redis_proof *proofs;
 	struct state_journal *journal;	   /* NULL: nothing is kept */
 	const struct state_kind *key_kind; /* of the locks in it */

@@ -312,14 +312,14 @@ static void dispatch(struct store *base)
 
 /* The lease */
 
-/* As long as a loss is not told, the engine takes claims for standing that have gone: nothing is
- * granted, and the next heartbeat, which is due at once, tells. */
+/* As long as the engine takes claims for standing that have gone nothing is granted; the next
+ * heartbeat, which is due at once, tells. */
 static void lease(struct store *base, int64_t now_ms, struct store_lease *ret)
 {
 	const struct store_redis *store = store_redis_from(base);
 
 	redis_lease_tell(&store->lease, now_ms, ret);
-	if (store->lost > 0) {
+	if (store->losses > 0) {
 		ret->doubtful = true;
 		ret->grants = false;
 	}
