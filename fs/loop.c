@@ -315,7 +315,7 @@ static void set_alarm(struct loop *loop, int64_t now_ms)
 
 	for (size_t i = 0; i < sizeof(times_ms) / sizeof(*times_ms); i++)
 		due_ms = times_ms[i] < due_ms ? times_ms[i] : due_ms;
-	alarm_set(&loop->alarm, loop->has_lines ? 0 : due_ms);
+	alarm_advance(&loop->alarm, loop->has_lines ? 0 : due_ms);
 }
 
 /* To be called first in a turn of the loop: no caller may be told anything that rests on a lease

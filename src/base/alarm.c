@@ -44,6 +44,12 @@ void alarm_set(struct alarm *alarm, int64_t due_ms)
 	timerfd_settime(alarm->descriptor, TFD_TIMER_ABSTIME, &due, NULL);
 }
 
+void alarm_advance(struct alarm *alarm, int64_t due_ms)
+{
+	if (due_ms < alarm->due_ms)
+		alarm_set(alarm, due_ms);
+}
+
 bool alarm_rang(struct alarm *alarm)
 {
 	uint64_t times;

@@ -32,6 +32,10 @@ void alarm_finish(struct alarm *alarm);
  * a loop. */
 void alarm_set(struct alarm *alarm, int64_t due_ms);
 
+/* The same, unless the alarm rings before that anyway: for what is due again and again, and seldom
+ * happens. */
+void alarm_advance(struct alarm *alarm, int64_t due_ms);
+
 /* Whether the time has come; the alarm is off then. */
 bool alarm_rang(struct alarm *alarm);
 

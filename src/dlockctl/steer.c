@@ -87,6 +87,12 @@ int steer(const struct place *place, const struct claim *claim, unsigned long re
 		status = fail(EXIT_NO_MOUNT,
 			      "%s: the mount knows no such order; expected this version of dlockfs",
 			      place->mount);
+	else if (error == -EOPNOTSUPP)
+		status =
+			fail(EXIT_NO,
+			     "%s: the claim of %s is a key of its service; expected to be asked on "
+			     "the host that has it, or, of another client, that you delete the key",
+			     place->name, holder);
 	else if (status_of_errno(error) == EX_NOPERM)
 		status = fail(EX_NOPERM, "%s: claim of %s: %s; another user may, such as root",
 			      place->name, holder, strerror(-error));

@@ -453,7 +453,7 @@ struct store_ops {
 	 * seen() is a number that does not become less: how far this host has seen the service go.
 	 * save_session() writes keys of a line (journal/text.h), also if there is none: that of the
 	 * store's scheme, a flag, and what restore_session() wants. All three are NULL in a store
-	 * that is not remote, or cannot go back. */
+	 * that is not remote, or cannot go back; seen() alone in one that sees no such number. */
 	int64_t (*session)(const struct store *store);
 	int64_t (*seen)(const struct store *store);
 	void (*save_session)(const struct store *store, FILE *out);

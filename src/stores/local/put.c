@@ -5,12 +5,25 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "stores/local/service.h"
 
 static struct local_store *local_store(struct store *store)
 {
 	return (struct local_store *)store;
+}
+
+void store_local_embed(struct store *base,
+		       void (*on_session)(void *owner, enum store_session session), void *owner)
+{
+	struct local_store *store = local_store(base);
+
+	store->on_session = on_session;
+	store->owner = owner;
+	close(store->descriptor);
+	store->descriptor = -1;
+	store->readable = false;
 }
 
 void store_local_hide(struct store *store)
@@ -50,6 +63,14 @@ int store_local_rewrite(struct store *base, const char *path, const char *name, 
 	struct node *node = node_find(local_store(base)->service, path, name);
 
 	return node != NULL ? node_amend(node, text) : -ENOENT;
+}
+
+size_t store_local_count(const struct store *base, const char *path)
+{
+	const struct local_store *store = (const struct local_store *)base;
+	const struct queue *queue = queue_find(store->service, path);
+
+	return queue != NULL ? queue->count : 0;
 }
 
 bool store_local_has(const struct store *base, const char *path, const char *name)

@@ -153,7 +153,7 @@ void queue_remove_if_empty(struct queue *queue)
 /* Wakes the loop in its next turn. The write cannot fail: the counter is at most 1. */
 void store_make_readable(struct local_store *store)
 {
-	if (store->readable)
+	if (store->readable || store->descriptor < 0)
 		return;
 	store->readable = true;
 	(void)!write(store->descriptor, &(uint64_t){1}, sizeof(uint64_t));

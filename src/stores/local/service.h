@@ -152,10 +152,12 @@ struct local_store {
 	uint64_t session; /* its number */
 	const struct store_events *events;
 	void *context;
-	int descriptor;
-	bool readable; /* the descriptor is readable */
-	bool lost;     /* the session is over, and the next dispatch() reports it */
-	bool over;     /* the session is over, and a new one has not been reported yet */
+	void (*on_session)(void *owner, enum store_session session); /* NULL: as other events */
+	void *owner;
+	int descriptor; /* -1: none */
+	bool readable;	/* the descriptor is readable */
+	bool lost;	/* the session is over, and the next dispatch() reports it */
+	bool over;	/* the session is over, and a new one has not been reported yet */
 	struct answer connected;
 	struct answer *answers;
 	struct answer *watches; /* and attentions */

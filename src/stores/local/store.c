@@ -240,6 +240,14 @@ static void on_withdraw(struct store *base, const struct store_told *told, void 
 	answer_queue(answer);
 }
 
+static void tell_session(const struct local_store *store, enum store_session session)
+{
+	if (store->on_session != NULL)
+		store->on_session(store->owner, session);
+	else
+		store->events->on_session(store->context, session, 0);
+}
+
 static void deliver(const struct local_store *store, const struct answer *answer)
 {
 	const struct store_events *events = store->events;
@@ -250,7 +258,7 @@ static void deliver(const struct local_store *store, const struct answer *answer
 	switch (answer->kind) {
 	case ANSWER_CONNECTED:
 		answer->store->over = false;
-		events->on_session(store->context, STORE_CONNECTED, 0);
+		tell_session(store, STORE_CONNECTED);
 		break;
 	case ANSWER_PLACED:
 		events->on_placed(store->context, answer->tag, answer->error,
@@ -308,7 +316,7 @@ static void on_dispatch(struct store *base)
 			store->lost = false;
 			store->over = true;
 			answer_queue(&store->connected);
-			store->events->on_session(store->context, STORE_LOST, 0);
+			tell_session(store, STORE_LOST);
 			continue;
 		}
 		DL_DELETE(store->answers, answer);
@@ -336,10 +344,9 @@ static struct target find_target(const struct local_store *store, const struct s
 	return (struct target){.node = node_find(store->service, proof->path, proof->name)};
 }
 
-/* Looks for what is to stand. Returns 0; or -ENOENT, with the first missing one noted in the
- * answer; or -ENOMEM if it could not be noted; or -ESTALE. */
+/* Looks for what is to stand. Returns 0; or -ENOENT, with the first missing one; or -ESTALE. */
 static int find_all(const struct local_store *store, const struct store_proof *proofs, size_t count,
-		    struct answer *answer)
+		    const char **ret_missing)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct target target = find_target(store, &proofs[i]);
@@ -351,30 +358,43 @@ static int find_all(const struct local_store *store, const struct store_proof *p
 			return -ESTALE;
 		if (found)
 			continue;
-		answer->text = strdup(proofs[i].path);
-		return answer->text != NULL ? -ENOENT : -ENOMEM;
+		*ret_missing = proofs[i].path;
+		return -ENOENT;
 	}
 	return 0;
+}
+
+int store_local_prove(struct store *base, const struct store_proof *proofs, size_t count,
+		      const char **ret_missing)
+{
+	struct local_store *store = local_store(base);
+	int error = find_all(store, proofs, count, ret_missing);
+
+	for (size_t i = 0; i < count && error == 0; i++) {
+		if (proofs[i].text == NULL)
+			continue;
+		const struct target target = find_target(store, &proofs[i]);
+		error = target.node != NULL ? node_amend(target.node, proofs[i].text)
+					    : file_replace(target.file, proofs[i].text);
+		store->service->stamp++;
+		service_mark(store->service);
+	}
+	return error;
 }
 
 static void on_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count)
 {
 	struct local_store *store = local_store(base);
-	struct local_service *service = store->service;
 	struct answer *answer = answer_create(store, ANSWER_PROVED, tag);
+	int64_t stamp = store->service->stamp;
+	const char *missing = NULL;
 
 	if (answer == NULL)
 		return;
-	answer->error = find_all(store, proofs, count, answer);
-	for (size_t i = 0; i < count && answer->error == 0; i++) {
-		if (proofs[i].text == NULL)
-			continue;
-		const struct target target = find_target(store, &proofs[i]);
-		answer->error = target.node != NULL ? node_amend(target.node, proofs[i].text)
-						    : file_replace(target.file, proofs[i].text);
-		answer->stamp = ++service->stamp;
-		service_mark(service);
-	}
+	answer->error = store_local_prove(base, proofs, count, &missing);
+	if (missing != NULL && (answer->text = strdup(missing)) == NULL)
+		answer->error = -ENOMEM;
+	answer->stamp = store->service->stamp > stamp ? store->service->stamp : 0;
 	answer_queue(answer);
 }
 
@@ -428,7 +448,8 @@ static void on_close(struct store *base, const struct store_told *told)
 		DL_DELETE(store->answers, answer);
 		answer_free(answer);
 	}
-	close(store->descriptor);
+	if (store->descriptor >= 0)
+		close(store->descriptor);
 	if (store->owns_service)
 		local_service_destroy(store->service);
 	free(store);

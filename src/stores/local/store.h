@@ -64,8 +64,14 @@ int store_local_open(struct local_service *service, const struct store_events *e
 
 /* For a store on top of this one, which lets sessions of its own stand for others than this host.
  *
- * What stands in the session's name is not saved for another process: whoever uses it makes it anew
- * there. To be called before anything is placed. */
+ * The session is told to on_session(), also that it is connected, with `owner`, and not to whom all
+ * else is told. There is no descriptor: dispatch() is to be called soon after any call. To be
+ * called before all else. */
+void store_local_embed(struct store *store,
+		       void (*on_session)(void *owner, enum store_session session), void *owner);
+
+/* What stands in the session's name is not saved for another process: whoever uses it makes it anew
+ * there. Nothing is asked, nor told, in it. To be called before anything is placed. */
 void store_local_hide(struct store *store);
 
 /* As place(), but at once, without an event: the claim's name is in `ret`. If the name that is
@@ -77,6 +83,13 @@ int store_local_put(struct store *store, const char *path, const struct claim_na
 /* Replaces the data of a claim, at once, without an event to this session. Returns 0, -ENOENT or
  * -ENOMEM. */
 int store_local_rewrite(struct store *store, const char *path, const char *name, const char *text);
+
+/* prove(), at once, without an event: 0; or the error, and the lock whose claim is gone or NULL. */
+int store_local_prove(struct store *store, const struct store_proof *proofs, size_t count,
+		      const char **ret_missing);
+
+/* How many claims stand in the queue, of any session. */
+size_t store_local_count(const struct store *store, const char *path);
 
 /* Whether the claim stands, and is of the session. */
 bool store_local_has(const struct store *store, const char *path, const char *name);

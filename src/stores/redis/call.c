@@ -5,91 +5,79 @@
 #include "stores/redis/call.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "base/clock.h"
-#include "stores/redis/lock.h"
-
-static struct store *home_of(struct store *base)
+static size_t bytes_of(const char *text)
 {
-	return store_redis_from(base)->queues.home;
+	return text != NULL ? strlen(text) + 1 : 0;
 }
 
-void redis_call_place(struct store *base, void *tag, const char *path,
-		      const struct claim_name *name, const char *text, bool list, void *attention)
+struct redis_call *redis_call_copy(const struct redis_call *call)
 {
-	struct store_redis *store = store_redis_from(base);
-	struct redis_lock *lock = redis_lock_open(store, path);
-	const struct redis_call call = {
-		.kind = CALL_PLACE,
-		.tag = tag,
-		.list = list,
-		.attention = attention,
-		.name = *name,
-	};
+	size_t name_bytes = bytes_of(call->name), text_bytes = bytes_of(call->text);
+	struct redis_call *copy = malloc(sizeof(*copy) + name_bytes + text_bytes);
+	char *strings = (char *)(copy + 1);
 
-	if (lock == NULL) {
-		redis_starve(store);
-	} else if (key_must_wait(&lock->key, true)) {
-		redis_lock_wait(lock, &call, text);
-	} else {
-		redis_lock_place(lock, &call, text);
-		redis_lock_settle(lock);
+	if (copy == NULL)
+		return NULL;
+	*copy = *call;
+	if (call->name != NULL)
+		copy->name = memcpy(strings, call->name, name_bytes);
+	if (call->text != NULL)
+		copy->text = memcpy(strings + name_bytes, call->text, text_bytes);
+	return copy;
+}
+
+void redis_call_make(struct store_redis *store, const char *path, const struct redis_call *call)
+{
+	struct store *home = store->queues.home;
+	const struct store_ops *ops = home->ops;
+
+	switch (call->kind) {
+	case CALL_PLACE:
+		ops->place(home, call->tag, path, &call->claim, call->text, call->list,
+			   call->attention);
+		break;
+	case CALL_LIST:
+		ops->list(home, call->tag, path, call->sync, call->attend);
+		break;
+	case CALL_LOOK:
+		if (ops->look(home, call->tag, path) < 0)
+			redis_starve(store);
+		break;
+	case CALL_AMEND:
+		ops->amend(home, call->tag, path, call->name, call->text, call->version);
+		break;
+	case CALL_WATCH:
+		ops->watch(home, call->tag, path, call->name);
+		break;
+	case CALL_MARK:
+		ops->mark(home, call->tag, path, call->name, call->text, call->age_ms);
+		break;
+	case CALL_WITHDRAW:
+		ops->withdraw(home, call->told, call->tag, path, call->name, call->order,
+			      call->marker);
+		break;
+	case CALL_PROVE:
+		assert(false);
+		break;
 	}
+	redis_wake(store);
 }
 
-/* Of a lock that nobody here wants, the servers alone know who has it. */
-void redis_call_list(struct store *base, void *tag, const char *path, bool sync, bool attend)
+/* What the servers say beside that is for the log. */
+void redis_call_refuse(const struct store_redis *store, const struct redis_call *call, int error)
 {
-	struct store_redis *store = store_redis_from(base);
-	struct redis_lock *lock =
-		sync ? redis_lock_open(store, path) : redis_lock_find(store, path);
-	const struct redis_call call = {
-		.kind = CALL_LIST, .tag = tag, .sync = sync, .attend = attend};
+	struct store_look *look = call->tag;
 
-	if (lock == NULL && sync)
-		redis_starve(store);
-	else if (lock != NULL && key_must_wait(&lock->key, false))
-		redis_lock_wait(lock, &call, NULL);
+	if (error != -EACCES && error != -ECONNRESET)
+		error = -EIO;
+	if (call->kind == CALL_PLACE)
+		store->events->on_placed(store->context, call->tag, error, NULL, 0, 0, NULL, 0);
+	else if (call->kind == CALL_LIST)
+		store->events->on_listed(store->context, call->tag, error, NULL, 0);
 	else
-		home_of(base)->ops->list(home_of(base), tag, path, sync, attend);
-}
-
-/* Of others' claims the engine changes only that of a gate, which is to be queued again. */
-void redis_call_amend(struct store *base, void *tag, const char *path, const char *name,
-		      const char *text, uint32_t version)
-{
-	struct redis_lock *lock = redis_lock_find(store_redis_from(base), path);
-
-	home_of(base)->ops->amend(home_of(base), tag, path, name, text, version);
-	if (lock == NULL || !redis_gate_is(&lock->gate, name))
-		return;
-	key_requeue(&lock->key);
-	redis_lock_settle(lock);
-}
-
-void redis_call_watch(struct store *base, void *tag, const char *path, const char *name)
-{
-	home_of(base)->ops->watch(home_of(base), tag, path, name);
-}
-
-void redis_call_mark(struct store *base, void *tag, const char *path, const char *name,
-		     const char *text, int64_t age_ms)
-{
-	home_of(base)->ops->mark(home_of(base), tag, path, name, text, age_ms);
-}
-
-void redis_call_withdraw(struct store *base, const struct store_told *told, void *tag,
-			 const char *path, const char *name, int64_t order, bool marker)
-{
-	struct store *home = home_of(base);
-	struct redis_lock *lock = redis_lock_find(store_redis_from(base), path);
-	bool stood = store_local_has(home, path, name);
-	struct claim_name claim;
-
-	assert(told != NULL);
-	home->ops->withdraw(home, told, tag, path, name, order, marker);
-	if (lock == NULL || !stood || !claim_name_parse(name, &claim))
-		return;
-	key_left(&lock->key, redis_lock_is_in_turn(lock, &claim), clock_now_ms());
-	redis_lock_settle(lock);
+		look->done(look, error, NULL, 0, NULL, 0);
 }

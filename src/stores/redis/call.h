@@ -1,22 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the engine calls: passed on to the session of this host's claims (stores/local/store.h),
- * once it is known who has the lock's key. The functions of the table. Loop thread.
+ * What is asked about a lock, by the engine or a view, with all that it was asked with: so that it
+ * can wait until it is known who has the lock's key, and until what was asked before it is done.
+ * Loop thread.
  */
 #ifndef DLOCKFS_STORES_REDIS_CALL_H
 #define DLOCKFS_STORES_REDIS_CALL_H
 
-#include "stores/store.h"
+#include "stores/redis/state.h"
 
-void redis_call_place(struct store *base, void *tag, const char *path,
-		      const struct claim_name *name, const char *text, bool list, void *attention);
-void redis_call_list(struct store *base, void *tag, const char *path, bool sync, bool attend);
-void redis_call_amend(struct store *base, void *tag, const char *path, const char *name,
-		      const char *text, uint32_t version);
-void redis_call_watch(struct store *base, void *tag, const char *path, const char *name);
-void redis_call_mark(struct store *base, void *tag, const char *path, const char *name,
-		     const char *text, int64_t age_ms);
-void redis_call_withdraw(struct store *base, const struct store_told *told, void *tag,
-			 const char *path, const char *name, int64_t order, bool marker);
+enum redis_call_kind {
+	CALL_PLACE,
+	CALL_LIST,
+	CALL_LOOK,
+	CALL_AMEND,
+	CALL_WATCH,
+	CALL_MARK,
+	CALL_WITHDRAW,
+	CALL_PROVE, /* which proof.h makes */
+};
+
+struct redis_call {
+	enum redis_call_kind kind;
+	void *tag; /* of CALL_LOOK: the struct store_look; of CALL_PROVE: the struct redis_proof */
+	bool list, sync, attend, marker;
+	void *attention;
+	const struct store_told *told;
+	struct claim_name claim; /* of CALL_PLACE */
+	const char *name, *text; /* of a copy: behind it */
+	int64_t order, age_ms;
+	uint32_t version;
+	bool waits; /* for what is known of the key */
+	struct redis_call *prev, *next;
+};
+
+/* Returns NULL when out of memory; else memory for free(3). */
+struct redis_call *redis_call_copy(const struct redis_call *call);
+
+/* Asks the queues of this host, which answer with the next dispatch(). */
+void redis_call_make(struct store_redis *store, const char *path, const struct redis_call *call);
+
+/* Answers, from dispatch(), what waits for the key: with an error of the servers. */
+void redis_call_refuse(const struct store_redis *store, const struct redis_call *call, int error);
 
 #endif

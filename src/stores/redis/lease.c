@@ -45,27 +45,8 @@ void redis_lease_remove(struct redis_lease *lease)
 		lease->heard_ms = INT64_MAX;
 }
 
-void redis_lease_note(struct redis_lease *lease, int64_t heard_ms)
-{
-	lease->heard_ms = heard_ms;
-}
-
-void redis_lease_beat(struct redis_lease *lease, int64_t now_ms)
-{
-	lease->beat_ms = now_ms;
-}
-
-void redis_lease_hurry(struct redis_lease *lease)
-{
-	lease->beat_ms = INT64_MIN;
-}
-
-void redis_lease_doubt(struct redis_lease *lease, int64_t now_ms)
-{
-	lease->doubt_ms = now_ms;
-}
-
-int64_t redis_lease_end(const struct redis_lease *lease, int64_t heard_ms)
+/* The end of a key by what was sent then. */
+static int64_t end_of(const struct redis_lease *lease, int64_t heard_ms)
 {
 	return heard_ms + lease->timeout_ms - part(lease, MARGINS_IN_TIMEOUT) -
 	       part(lease, DRIFTS_IN_TIMEOUT) - DRIFT_MS;
@@ -87,7 +68,7 @@ void redis_lease_tell(const struct redis_lease *lease, int64_t now_ms, struct st
 {
 	bool has_key = lease->keys > 0;
 	bool doubtful = has_key && lease->heard_ms <= lease->doubt_ms;
-	int64_t end_ms = has_key ? redis_lease_end(lease, lease->heard_ms) : INT64_MAX;
+	int64_t end_ms = has_key ? end_of(lease, lease->heard_ms) : INT64_MAX;
 
 	*ret = (struct store_lease){
 		.end_ms = end_ms,

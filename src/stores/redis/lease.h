@@ -58,7 +58,7 @@
 struct redis_lease {
 	int64_t timeout_ms; /* of a key: T */
 	size_t keys;	    /* that this host has */
-	int64_t heard_ms;   /* the least x of them; INT64_MAX: there is none */
+	int64_t heard_ms;   /* the least x of them, as of the last look; INT64_MAX: there is none */
 	int64_t beat_ms;    /* when the latest heartbeat was sent; INT64_MIN: one is due at once */
 	int64_t doubt_ms;   /* when there was a doubt last; INT64_MIN: there was none */
 };
@@ -68,19 +68,6 @@ void redis_lease_init(struct redis_lease *lease, int64_t timeout_ms);
 /* A key was taken by what was sent then; or is this host's no more. */
 void redis_lease_add(struct redis_lease *lease, int64_t heard_ms);
 void redis_lease_remove(struct redis_lease *lease);
-
-/* All keys were looked at: the least x is that. */
-void redis_lease_note(struct redis_lease *lease, int64_t heard_ms);
-
-/* A heartbeat is sent; or is due at once. */
-void redis_lease_beat(struct redis_lease *lease, int64_t now_ms);
-void redis_lease_hurry(struct redis_lease *lease);
-
-/* The clock may have stood still until now. */
-void redis_lease_doubt(struct redis_lease *lease, int64_t now_ms);
-
-/* The end of a key by what was sent then. */
-int64_t redis_lease_end(const struct redis_lease *lease, int64_t heard_ms);
 
 /* As lease() of the store. */
 void redis_lease_tell(const struct redis_lease *lease, int64_t now_ms, struct store_lease *ret);

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Owns the locks of the store, and the calls that wait at them. Loop thread only.
+ *
+ * Calls of a lock are made in the order in which they come. Those in front may wait for what is
+ * known of the key: all that do so get one answer, and then all are made. A proof, of which the
+ * servers are asked, too, waits until it is the first, and stands in the way of all behind it until
+ * it is told.
  */
 #include "stores/redis/lock.h"
 
@@ -20,31 +25,17 @@ static struct redis_lock *lock_of(struct key *key)
 	return (struct redis_lock *)(void *)((char *)key - offsetof(struct redis_lock, key));
 }
 
-char *redis_lock_key(const struct redis_lock *lock)
-{
-	char *key = malloc(strlen(lock->store->prefix) + strlen(lock->path) + 1);
-
-	if (key != NULL)
-		stpcpy(stpcpy(key, lock->store->prefix), lock->path);
-	return key;
-}
-
 /* Requests */
 
 static int ask(struct redis_lock *lock, struct redis_request *request, enum redis_verb verb)
 {
 	struct store_redis *store = lock->store;
-	char *key = redis_lock_key(lock);
-	int error = -ENOMEM;
 
-	if (store->service == NULL)
-		error = -ENOTCONN;
-	else if (key != NULL)
-		error = redis_ask(store->service, request, verb, key,
-				  verb != REDIS_READ ? lock->value : NULL, store->rules.ttl_ms);
-	free(key);
 	redis_wake(store);
-	return error;
+	if (store->service == NULL)
+		return -ENOTCONN;
+	return redis_ask(store->service, request, verb, lock->name,
+			 verb != REDIS_READ ? lock->value : NULL, store->rules.ttl_ms);
 }
 
 /* Nobody else may know it beforehand, nor draw the same one. */
@@ -108,40 +99,13 @@ static void on_done(struct redis_request *request, const struct redis_answer *an
 
 	note_refusal(lock, answer->error);
 	lock->is_endless = answer->ttl_ms == REDIS_TTL_NEVER;
-	lock->proofs++; /* it stays, whatever follows from the answer */
+	lock->users++; /* it stays, whatever follows from the answer */
 	key_answered(&lock->key, answer->error, answer->holder, clock_now_ms());
-	lock->proofs--;
+	lock->users--;
 	redis_lock_settle(lock);
 }
 
 /* Calls */
-
-static struct redis_call *copy(const struct redis_call *call, const char *text)
-{
-	struct redis_call *copy = malloc(sizeof(*copy) + (text != NULL ? strlen(text) + 1 : 0));
-
-	if (copy == NULL)
-		return NULL;
-	*copy = *call;
-	if (text != NULL)
-		strcpy(copy->text, text);
-	return copy;
-}
-
-void redis_lock_wait(struct redis_lock *lock, const struct redis_call *call, const char *text)
-{
-	struct redis_call *waiting = copy(call, text);
-
-	if (waiting == NULL) {
-		redis_starve(lock->store);
-		return;
-	}
-	DL_APPEND(lock->calls, waiting);
-	if (call->kind == CALL_PLACE)
-		lock->gate.recipe = call->name.recipe;
-	key_wait(&lock->key, call->kind == CALL_PLACE, clock_now_ms());
-	redis_lock_settle(lock);
-}
 
 bool redis_lock_is_in_turn(const struct redis_lock *lock, const struct claim_name *name)
 {
@@ -150,83 +114,156 @@ bool redis_lock_is_in_turn(const struct redis_lock *lock, const struct claim_nam
 	return name->anchored && name->anchor < lock->gate.order;
 }
 
-void redis_lock_place(struct redis_lock *lock, const struct redis_call *call, const char *text)
+static void place(struct redis_lock *lock, const struct redis_call *call)
 {
-	struct store *home = lock->store->queues.home;
-	struct claim_name name = call->name;
+	const struct store *home = lock->store->queues.home;
+	struct claim_name name = call->claim;
+	size_t count = store_local_count(home, lock->path);
 
+	redis_call_make(lock->store, lock->path, call);
+	if (store_local_count(home, lock->path) == count) {
+		redis_starve(lock->store);
+		return;
+	}
 	name.order = INT64_MAX; /* behind the gate, if there is one */
-	lock->gate.recipe = name.recipe;
-	home->ops->place(home, call->tag, lock->path, &call->name, text, call->list,
-			 call->attention);
 	key_placed(&lock->key, redis_lock_is_in_turn(lock, &name), clock_now_ms());
+}
+
+/* Nobody takes a gate away: for whoever takes it for a claim of his, it has gone. */
+static void withdraw(struct redis_lock *lock, const struct redis_call *call)
+{
+	struct redis_call own = *call;
+	struct claim_name claim;
+	bool stood = store_local_has(lock->store->queues.home, lock->path, call->name);
+
+	if (redis_gate_is(&lock->gate, call->name))
+		own.name = "";
+	redis_call_make(lock->store, lock->path, &own);
+	if (stood && claim_name_parse(call->name, &claim))
+		key_left(&lock->key, redis_lock_is_in_turn(lock, &claim), clock_now_ms());
+}
+
+/* Of others' claims the engine changes only that of a gate, which is to be queued again. */
+static void amend(struct redis_lock *lock, const struct redis_call *call)
+{
+	redis_call_make(lock->store, lock->path, call);
+	if (redis_gate_is(&lock->gate, call->name))
+		key_requeue(&lock->key);
+}
+
+void redis_lock_set_loss(struct redis_lock *lock, enum redis_loss loss)
+{
+	lock->store->losses -= lock->loss != LOSS_NONE;
+	lock->store->losses += loss != LOSS_NONE;
+	lock->loss = loss;
 }
 
 static void make(struct redis_lock *lock, const struct redis_call *call)
 {
-	struct store *home = lock->store->queues.home;
-
 	if (call->kind == CALL_PLACE)
-		redis_lock_place(lock, call, call->text);
-	else if (call->kind == CALL_LIST)
-		home->ops->list(home, call->tag, lock->path, call->sync, call->attend);
-	else if (home->ops->look(home, call->tag, lock->path) < 0)
-		redis_starve(lock->store);
-}
-
-static void refuse(struct redis_lock *lock, const struct redis_call *call, int error)
-{
-	const struct store_redis *store = lock->store;
-	struct store_look *look = call->tag;
-
-	if (call->kind == CALL_PLACE)
-		store->events->on_placed(store->context, call->tag, error, NULL, 0, 0, NULL, 0);
-	else if (call->kind == CALL_LIST)
-		store->events->on_listed(store->context, call->tag, error, NULL, 0);
+		place(lock, call);
+	else if (call->kind == CALL_WITHDRAW)
+		withdraw(lock, call);
+	else if (call->kind == CALL_AMEND)
+		amend(lock, call);
 	else
-		look->done(look, error, NULL, 0, NULL, 0);
+		redis_call_make(lock->store, lock->path, call);
 }
 
+/* Whether the call is to wait, with nothing in front of it. */
+static bool has_to_wait(const struct redis_lock *lock, const struct redis_call *call)
+{
+	bool needs_key =
+		call->kind == CALL_PLACE || call->kind == CALL_LIST || call->kind == CALL_LOOK;
+
+	return call->kind == CALL_PROVE ||
+	       (needs_key && key_must_wait(&lock->key, call->kind == CALL_PLACE));
+}
+
+/* Calls up to a proof: each is made, or waits for the key, once one in front does. */
+static void go_on(struct redis_lock *lock)
+{
+	struct redis_call *call, *next;
+
+	DL_FOREACH_SAFE (lock->calls, call, next) {
+		if (call->kind == CALL_PROVE)
+			return;
+		if (has_to_wait(lock, call) && !call->waits) {
+			call->waits = true;
+			key_wait(&lock->key, call->kind == CALL_PLACE, clock_now_ms());
+		} else if (lock->key.step != KEY_ASKED) {
+			DL_DELETE(lock->calls, call);
+			make(lock, call);
+			free(call);
+		}
+	}
+}
+
+void redis_lock_call(struct redis_lock *lock, const struct redis_call *call)
+{
+	struct redis_call *waiting;
+
+	if (call->kind == CALL_PLACE)
+		lock->gate.recipe = call->claim.recipe;
+	if (lock->calls == NULL && !has_to_wait(lock, call)) {
+		make(lock, call);
+	} else {
+		waiting = redis_call_copy(call);
+		if (waiting != NULL)
+			DL_APPEND(lock->calls, waiting);
+		else
+			redis_starve(lock->store);
+	}
+	redis_lock_settle(lock);
+}
+
+bool redis_lock_is_first(const struct redis_lock *lock, const struct redis_proof *proof)
+{
+	return lock->calls != NULL && lock->calls->kind == CALL_PROVE && lock->calls->tag == proof;
+}
+
+void redis_lock_pass(struct redis_lock *lock, const struct redis_proof *proof)
+{
+	struct redis_call *call, *next;
+
+	DL_FOREACH_SAFE (lock->calls, call, next) {
+		if (call->kind != CALL_PROVE || call->tag != proof)
+			continue;
+		DL_DELETE(lock->calls, call);
+		free(call);
+	}
+}
+
+/* Who is refused may call again, which waits behind this. */
 static void on_known(struct key *key, int error)
 {
 	struct redis_lock *lock = lock_of(key);
-	struct redis_call *calls = lock->calls, *call, *next;
+	struct redis_call *calls = NULL, *call, *next;
 
-	lock->calls = NULL; /* more may come meanwhile */
+	while ((call = lock->calls) != NULL && call->kind != CALL_PROVE) {
+		DL_DELETE(lock->calls, call);
+		DL_APPEND(calls, call);
+	}
 	DL_FOREACH_SAFE (calls, call, next) {
-		DL_DELETE(calls, call);
-		if (error == 0)
+		if (error == 0 || !call->waits)
 			make(lock, call);
 		else
-			refuse(lock, call, error == -ENOMEM ? -EIO : error);
+			redis_call_refuse(lock->store, call, error);
 		free(call);
 	}
-	if (error == 0)
-		redis_wake(lock->store);
 }
 
-/* By what is known here. */
-static void answer_looks(struct redis_lock *lock)
+/* Looks are answered, by what is known here; `all`: and the others are not, any more. */
+static void end_calls(struct redis_lock *lock, bool all)
 {
 	struct redis_call *call, *next;
 
 	DL_FOREACH_SAFE (lock->calls, call, next) {
-		if (call->kind != CALL_LOOK)
+		if (call->kind != CALL_LOOK && !all)
 			continue;
 		DL_DELETE(lock->calls, call);
-		make(lock, call);
-		free(call);
-	}
-}
-
-/* A look is answered whatever becomes of the session. */
-static void drop_calls(struct redis_lock *lock)
-{
-	struct redis_call *call, *next;
-
-	answer_looks(lock);
-	DL_FOREACH_SAFE (lock->calls, call, next) {
-		DL_DELETE(lock->calls, call);
+		if (call->kind == CALL_LOOK)
+			make(lock, call);
 		free(call);
 	}
 }
@@ -280,9 +317,8 @@ static void on_lost(struct key *key)
 
 	log_error("redis: key of lock %s was taken away, or has ended early", lock->path);
 	store_local_each(lock->store->queues.home, lock->path, take_away, lock);
-	lock->store->lost += !lock->is_lost;
-	lock->is_lost = true;
-	redis_lease_hurry(&lock->store->lease);
+	redis_lock_set_loss(lock, LOSS_UNTOLD);
+	lock->store->lease.beat_ms = INT64_MIN;
 	redis_wake(lock->store);
 }
 
@@ -306,42 +342,11 @@ static void count(void *context, const char *name)
 {
 	struct counting *counting = context;
 	struct claim_name claim;
+	bool valid = claim_name_parse(name, &claim);
+	bool in_turn = valid && redis_lock_is_in_turn(counting->lock, &claim);
 
-	if (!claim_name_parse(name, &claim))
-		return;
-	if (redis_lock_is_in_turn(counting->lock, &claim))
-		counting->turn++;
-	else
-		counting->waiting++;
-}
-
-static struct counting count_all(const struct redis_lock *lock)
-{
-	struct counting counting = {.lock = lock};
-
-	store_local_each(lock->store->queues.home, lock->path, count, &counting);
-	return counting;
-}
-
-static void recount(struct redis_lock *lock)
-{
-	const struct counting counting = count_all(lock);
-	int64_t now_ms = clock_now_ms();
-
-	while (lock->key.waiting > counting.waiting)
-		key_left(&lock->key, false, now_ms);
-	while (lock->key.turn > counting.turn)
-		key_left(&lock->key, true, now_ms);
-}
-
-void redis_locks_recount(struct store_redis *store)
-{
-	struct redis_lock *lock, *next;
-
-	HASH_ITER (hh, store->locks, lock, next) {
-		recount(lock);
-		redis_lock_settle(lock);
-	}
+	counting->turn += in_turn;
+	counting->waiting += valid && !in_turn;
 }
 
 /* Books */
@@ -368,17 +373,17 @@ struct redis_lock *redis_lock_open(struct store_redis *store, const char *path)
 
 	if (lock != NULL)
 		return lock;
-	lock = calloc(1, sizeof(*lock) + strlen(path) + 1);
+	lock = calloc(1, sizeof(*lock) + strlen(store->prefix) + strlen(path) + 1);
 	if (lock == NULL)
 		return NULL;
 	lock->store = lock->gate.store = store;
-	lock->gate.path = lock->path;
+	lock->path = lock->gate.path = stpcpy(lock->name, store->prefix);
 	lock->serial = ++store->serials;
 	lock->request.done = on_done;
 	lock->timer.on_due = on_due;
-	strcpy(lock->path, path);
+	strcpy(lock->name + strlen(store->prefix), path);
 	key_init(&lock->key, &store->rules, &key_events);
-	HASH_ADD_STR(store->locks, path, lock);
+	HASH_ADD_KEYPTR(hh, store->locks, lock->path, strlen(lock->path), lock);
 	if (lock->hh.tbl != NULL)
 		return lock;
 	free(lock);
@@ -399,21 +404,21 @@ static void free_lock(struct redis_lock *lock)
 /* Messages are wanted while this host waits for others. */
 static void attend(struct redis_lock *lock)
 {
-	bool waits = lock->key.step == KEY_ELSEWHERE && lock->key.waiting > 0 &&
-		     lock->store->service != NULL;
-	char *key = waits != lock->is_listening ? redis_lock_key(lock) : NULL;
+	struct redis_service *service = lock->store->service;
+	bool waits = lock->key.step == KEY_ELSEWHERE && lock->key.waiting > 0 && service != NULL;
 
-	if (key == NULL)
-		return;
-	if (!waits)
-		redis_unlisten(lock->store->service, key);
-	lock->is_listening = waits && redis_listen(lock->store->service, key) == 0;
-	free(key);
+	if (waits && !lock->is_listening)
+		lock->is_listening = redis_listen(service, lock->name) == 0;
+	else if (!waits && lock->is_listening)
+		redis_unlisten(service, lock->name);
+	lock->is_listening &= waits;
 }
 
 void redis_lock_settle(struct redis_lock *lock)
 {
 	struct store_redis *store = lock->store;
+
+	go_on(lock);
 	bool is_ours = lock->key.step == KEY_OURS;
 
 	if (is_ours && !lock->is_counted)
@@ -428,7 +433,8 @@ void redis_lock_settle(struct redis_lock *lock)
 	attend(lock);
 	state_journal_mark(store->journal, &lock->item, store->key_kind);
 	redis_wake(store);
-	if (key_is_idle(&lock->key) && lock->proofs == 0 && !lock->is_lost && lock->calls == NULL)
+	if (key_is_idle(&lock->key) && lock->users == 0 && lock->loss == LOSS_NONE &&
+	    lock->calls == NULL)
 		free_lock(lock);
 }
 
@@ -441,12 +447,21 @@ int redis_locks_restored(struct store_redis *store)
 
 		if (redis_gate_restore(&lock->gate, &holder) < 0)
 			return -ENOMEM;
-		const struct counting counting = count_all(lock);
+		struct counting counting = {.lock = lock};
 
+		store_local_each(store->queues.home, lock->path, count, &counting);
 		key_recount(&lock->key, counting.turn, counting.waiting, clock_now_ms());
 		redis_lock_settle(lock);
 	}
 	return 0;
+}
+
+void redis_locks_forget(struct store_redis *store)
+{
+	struct redis_lock *lock;
+
+	for (lock = store->locks; lock != NULL; lock = lock->hh.next)
+		end_calls(lock, true);
 }
 
 void redis_locks_abandon(struct store_redis *store)
@@ -454,12 +469,11 @@ void redis_locks_abandon(struct store_redis *store)
 	struct redis_lock *lock, *next;
 
 	HASH_ITER (hh, store->locks, lock, next) {
-		drop_calls(lock);
+		end_calls(lock, true);
 		key_abandon(&lock->key);
-		lock->is_lost = false;
+		redis_lock_set_loss(lock, LOSS_NONE);
 		redis_lock_settle(lock);
 	}
-	store->lost = 0;
 }
 
 void redis_locks_suspend(struct store_redis *store)
@@ -467,7 +481,7 @@ void redis_locks_suspend(struct store_redis *store)
 	struct redis_lock *lock, *next;
 
 	HASH_ITER (hh, store->locks, lock, next) {
-		answer_looks(lock);
+		end_calls(lock, false);
 		redis_lock_settle(lock);
 	}
 }
@@ -489,7 +503,7 @@ void redis_locks_free(struct store_redis *store)
 
 	HASH_ITER (hh, store->locks, lock, next) {
 		redis_forget(&lock->request);
-		drop_calls(lock);
+		end_calls(lock, true);
 		free_lock(lock);
 	}
 }

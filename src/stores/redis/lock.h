@@ -10,7 +10,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "claim/name.h"
+#include "stores/redis/call.h"
 #include "stores/redis/gate.h"
 #include "stores/redis/key.h"
 #include "stores/redis/service.h"
@@ -18,18 +18,9 @@
 
 enum { REDIS_VALUE_BYTES = 8 + HOST_NAME_MAX + 1 + 32 + 1 };
 
-enum redis_call_kind { CALL_PLACE, CALL_LIST, CALL_LOOK };
-
-/* A call that waits. The strings of a CALL_PLACE are behind it. */
-struct redis_call {
-	enum redis_call_kind kind;
-	void *tag; /* of CALL_LOOK: the struct store_look */
-	bool list, sync, attend;
-	void *attention;
-	struct claim_name name;
-	struct redis_call *prev, *next;
-	char text[];
-};
+/* The engine is told of a key that was lost, and then asks for the queue. Until it has that, it
+ * takes claims for standing that have gone. */
+enum redis_loss { LOSS_NONE, LOSS_UNTOLD, LOSS_TOLD };
 
 struct redis_lock {
 	struct store_redis *store;
@@ -37,17 +28,18 @@ struct redis_lock {
 	char value[REDIS_VALUE_BYTES]; /* of the latest TAKE; "": there was none */
 	struct redis_request request;  /* TAKE or READ */
 	struct redis_gate gate;
-	struct redis_call *calls;
-	size_t proofs;	 /* that ask for the key to be renewed, or others who need the lock */
-	bool is_counted; /* in the lease, as a key of this host */
-	bool is_lost;	 /* which is still to be told */
+	struct redis_call *calls; /* that wait, in the order in which they came */
+	size_t users;		  /* who have a pointer to the lock */
+	bool is_counted;	  /* in the lease, as a key of this host */
+	enum redis_loss loss;
 	bool is_listening;
 	bool is_endless; /* whoever has the key has it without an end */
 	struct timer timer;
 	struct state_item item;
 	uint64_t serial; /* in the journal */
 	UT_hash_handle hh;
-	char path[];
+	const char *path; /* in: */
+	char name[];	  /* of its key */
 };
 
 /* Finds the lock, or makes it. NULL when out of memory. */
@@ -56,27 +48,34 @@ struct redis_lock *redis_lock_open(struct store_redis *store, const char *path);
 /* NULL: nobody here wants it. */
 struct redis_lock *redis_lock_find(const struct store_redis *store, const char *path);
 
-/* To be called after each call of key.h, when all that follows from it is done: brings the lease,
- * the timer, hints and the journal in line with the key's step. A lock that nobody wants is freed:
- * the pointer is void then. */
+/* To be called after each call of key.h, when all that follows from it is done, and when fewer
+ * calls wait: makes those whose time has come, and brings the lease, the timer, hints and the
+ * journal in line with the key's step. A lock that nobody wants is freed: the pointer is void then.
+ */
 void redis_lock_settle(struct redis_lock *lock);
 
-/* Lets a call wait for what is known of the key; copies it. Out of memory the session is lost. */
-void redis_lock_wait(struct redis_lock *lock, const struct redis_call *call, const char *text);
+/* Makes the call, or lets a copy wait: a CALL_PROVE until redis_lock_pass(), others for what is
+ * known of the key, and all behind what waits already. Out of memory the session is lost. Settles
+ * the lock. */
+void redis_lock_call(struct redis_lock *lock, const struct redis_call *call);
 
-/* Places a claim. */
-void redis_lock_place(struct redis_lock *lock, const struct redis_call *call, const char *text);
+/* Whether the proof is the first that waits; and its end, after which the lock is to be settled.
+ * One that does not wait is fine. */
+bool redis_lock_is_first(const struct redis_lock *lock, const struct redis_proof *proof);
+void redis_lock_pass(struct redis_lock *lock, const struct redis_proof *proof);
+
+void redis_lock_set_loss(struct redis_lock *lock, enum redis_loss loss);
 
 /* Whether the claim is of the turn, as key.h has it. */
 bool redis_lock_is_in_turn(const struct redis_lock *lock, const struct claim_name *name);
 
-/* Counts the claims anew: some could not be placed. */
-void redis_locks_recount(struct store_redis *store);
-
 /* The keys and claims of another process are there. Returns 0 or -ENOMEM. */
 int redis_locks_restored(struct store_redis *store);
 
-/* The session is given up: its claims have gone. */
+/* The session is lost: no call that waits is answered any more, but for views. */
+void redis_locks_forget(struct store_redis *store);
+
+/* The session is given up: its claims have gone, too. */
 void redis_locks_abandon(struct store_redis *store);
 
 /* The servers cannot be asked: who looks from outside does not wait for them. */
@@ -84,9 +83,6 @@ void redis_locks_suspend(struct store_redis *store);
 
 /* The servers can be asked again. */
 void redis_locks_resume(struct store_redis *store);
-
-/* The lock's key, to be freed; NULL when out of memory. */
-char *redis_lock_key(const struct redis_lock *lock);
 
 /* Frees all, without asking anybody for anything. */
 void redis_locks_free(struct store_redis *store);

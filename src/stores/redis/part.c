@@ -66,13 +66,24 @@ static bool is_for_replicas(const struct part *part)
 
 #define SEND(part, which, ...) send_words(part, which, (const char *const[]){__VA_ARGS__, NULL})
 
+/* Scripts stay, so a hash is made once. */
 static void name_hash(const char *script, char hex[2 * SHA_DIGEST_LENGTH + 1])
 {
+	static struct {
+		const char *script;
+		char hex[2 * SHA_DIGEST_LENGTH + 1];
+	} known[16], *at;
 	unsigned char hash[SHA_DIGEST_LENGTH];
 
-	SHA1((const unsigned char *)script, strlen(script), hash);
-	for (size_t i = 0; i < sizeof(hash); i++)
-		sprintf(hex + 2 * i, "%02x", hash[i]);
+	for (at = known; at->script != script && at->script != NULL && at < known + 15;)
+		at++;
+	if (at->script != script) {
+		SHA1((const unsigned char *)script, strlen(script), hash);
+		for (size_t i = 0; i < sizeof(hash); i++)
+			sprintf(at->hex + 2 * i, "%02x", hash[i]);
+		at->script = script;
+	}
+	strcpy(hex, at->hex);
 }
 
 /* Calls the script of the verb, by its hash or its text. */

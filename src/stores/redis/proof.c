@@ -24,26 +24,17 @@ struct renewal {
 struct redis_proof {
 	struct store_redis *store;
 	void *tag;
-	struct store_proof *proofs; /* a copy, with copies of its strings */
-	size_t count;
+	struct redis_lock *lock; /* where it waits until it is the first; NULL: a heartbeat, or of
+				    no claim: of the session, which is all keys */
+	bool is_begun;
 	struct renewal *renewals;
 	size_t renewal_count, under_way;
 	int error;
 	int64_t stamp;
-	bool is_found;	/* `home` was asked for the claims: it has this as the tag */
-	bool is_of_all; /* a heartbeat, or of no claim: of the session, which is all keys */
 	struct redis_proof *prev, *next;
+	size_t count;
+	struct store_proof proofs[]; /* a copy, with its strings behind it */
 };
-
-static void free_copies(struct redis_proof *proof)
-{
-	for (size_t i = 0; proof->proofs != NULL && i < proof->count; i++) {
-		free((char *)proof->proofs[i].path);
-		free((char *)proof->proofs[i].name);
-		free((char *)proof->proofs[i].text);
-	}
-	free(proof->proofs);
-}
 
 static void free_proof(struct redis_proof *proof)
 {
@@ -51,39 +42,57 @@ static void free_proof(struct redis_proof *proof)
 		struct renewal *renewal = &proof->renewals[i];
 
 		redis_forget(&renewal->request);
-		renewal->lock->proofs--;
+		renewal->lock->users--;
 		redis_lock_settle(renewal->lock);
 	}
-	free_copies(proof);
+	if (proof->lock != NULL) {
+		redis_lock_pass(proof->lock, proof);
+		proof->lock->users--;
+		redis_lock_settle(proof->lock);
+	}
 	free(proof->renewals);
 	free(proof);
 }
 
-static char *copy_text(const char *text, bool *failed)
+static size_t bytes_of(const char *text)
 {
-	char *copy = text != NULL ? strdup(text) : NULL;
-
-	*failed |= text != NULL && copy == NULL;
-	return copy;
+	return text != NULL ? strlen(text) + 1 : 0;
 }
 
-static int copy_proofs(struct redis_proof *proof, const struct store_proof *proofs, size_t count)
+static const char *put(char **at, const char *text)
 {
-	bool failed = false;
+	char *begin = *at;
 
-	proof->proofs = calloc(count + 1, sizeof(*proofs));
-	if (proof->proofs == NULL)
-		return -ENOMEM;
+	if (text == NULL)
+		return NULL;
+	*at = stpcpy(begin, text) + 1;
+	return begin;
+}
+
+/* Returns NULL when out of memory. */
+static struct redis_proof *create(const struct store_proof *proofs, size_t count)
+{
+	struct redis_proof *proof;
+	size_t bytes = 0;
+	char *at;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += bytes_of(proofs[i].path) + bytes_of(proofs[i].name) +
+			 bytes_of(proofs[i].text);
+	proof = calloc(1, sizeof(*proof) + count * sizeof(*proofs) + bytes);
+	if (proof == NULL)
+		return NULL;
+	at = (char *)(proof->proofs + count);
 	proof->count = count;
 	for (size_t i = 0; i < count; i++) {
 		proof->proofs[i] = (struct store_proof){
-			.path = copy_text(proofs[i].path, &failed),
-			.name = copy_text(proofs[i].name, &failed),
-			.text = copy_text(proofs[i].text, &failed),
+			.path = put(&at, proofs[i].path),
+			.name = put(&at, proofs[i].name),
+			.text = put(&at, proofs[i].text),
 			.version = proofs[i].version,
 		};
 	}
-	return failed ? -ENOMEM : 0;
+	return proof;
 }
 
 static bool is_passing(int error)
@@ -114,8 +123,7 @@ static void on_renewed(struct redis_request *request, const struct redis_answer 
 static void renew(struct redis_proof *proof, struct redis_lock *lock, enum redis_verb verb)
 {
 	struct renewal *renewal = &proof->renewals[proof->renewal_count];
-	char *key = redis_lock_key(lock);
-	int error = -ENOMEM;
+	int error;
 
 	*renewal = (struct renewal){
 		.request = {.done = on_renewed},
@@ -124,14 +132,12 @@ static void renew(struct redis_proof *proof, struct redis_lock *lock, enum redis
 		.take = lock->key.takes,
 		.sent_ms = clock_now_ms(),
 	};
-	if (key != NULL)
-		error = redis_ask(proof->store->service, &renewal->request, verb, key, lock->value,
-				  proof->store->rules.ttl_ms);
-	free(key);
+	error = redis_ask(proof->store->service, &renewal->request, verb, lock->name, lock->value,
+			  proof->store->rules.ttl_ms);
 	note_error(proof, error);
 	if (error != 0)
 		return;
-	lock->proofs++;
+	lock->users++;
 	proof->renewal_count++;
 	proof->under_way++;
 }
@@ -162,32 +168,50 @@ static void renew_all(struct redis_proof *proof)
 	}
 }
 
+/* The keys are asked for. */
+static void begin(struct redis_proof *proof)
+{
+	size_t most = proof->lock != NULL ? proof->count : HASH_COUNT(proof->store->locks);
+
+	proof->is_begun = true;
+	proof->renewals = calloc(most + 1, sizeof(*proof->renewals));
+	if (proof->renewals == NULL)
+		proof->error = -EIO;
+	else if (proof->lock != NULL)
+		renew_proved(proof);
+	else
+		renew_all(proof);
+}
+
+static bool is_due(const struct redis_proof *proof)
+{
+	return !proof->is_begun && (proof->lock == NULL || redis_lock_is_first(proof->lock, proof));
+}
+
 void redis_proof_send(struct store *base, void *tag, const struct store_proof *proofs, size_t count)
 {
 	struct store_redis *store = store_redis_from(base);
-	struct redis_proof *proof = calloc(1, sizeof(*proof));
-	bool is_of_all = tag == NULL || count == 0;
-	size_t renewals = (is_of_all ? HASH_COUNT(store->locks) : count) + 1;
+	struct redis_proof *proof = create(proofs, count);
+	bool has_lock = tag != NULL && count > 0;
+	struct redis_lock *lock = has_lock ? redis_lock_open(store, proofs[0].path) : NULL;
 
-	if (proof != NULL) {
-		proof->store = store;
-		proof->tag = tag;
-		proof->is_of_all = is_of_all;
-		proof->renewals = calloc(renewals, sizeof(*proof->renewals));
-	}
-	if (proof == NULL || proof->renewals == NULL || copy_proofs(proof, proofs, count) < 0) {
-		if (proof != NULL)
-			free_proof(proof);
+	if (proof == NULL || (has_lock && lock == NULL)) {
+		free(proof);
 		redis_starve(store);
 		return;
 	}
+	proof->store = store;
+	proof->tag = tag;
 	DL_APPEND(store->proofs, proof);
 	if (tag == NULL)
-		redis_lease_beat(&store->lease, clock_now_ms());
-	if (is_of_all)
-		renew_all(proof);
-	else
-		renew_proved(proof);
+		store->lease.beat_ms = clock_now_ms();
+	if (lock != NULL) {
+		proof->lock = lock;
+		lock->users++;
+		redis_lock_call(lock, &(struct redis_call){.kind = CALL_PROVE, .tag = proof});
+	}
+	if (is_due(proof))
+		begin(proof);
 	redis_wake(store);
 }
 
@@ -201,19 +225,28 @@ static void look_at_keys(struct store_redis *store)
 		if (lock->key.step == KEY_OURS && lock->key.heard_ms < least_ms)
 			least_ms = lock->key.heard_ms;
 	}
-	redis_lease_note(&store->lease, least_ms);
+	store->lease.heard_ms = least_ms;
 	if (least_ms > before_ms)
 		store->events->on_renewed(store->context);
 }
 
-/* The next lock whose loss is to be told. */
+/* The next lock whose loss is to be told. What an earlier heartbeat has told is over: the queue has
+ * been asked for since, and told, if nothing waits. */
 static struct redis_lock *next_lost(const struct store_redis *store)
 {
-	struct redis_lock *lock = store->lost > 0 ? store->locks : NULL;
+	struct redis_lock *lock, *next, *lost = NULL;
 
-	while (lock != NULL && !lock->is_lost)
-		lock = lock->hh.next;
-	return lock;
+	if (store->losses == 0)
+		return NULL;
+	HASH_ITER (hh, store->locks, lock, next) {
+		if (lock->loss == LOSS_UNTOLD) {
+			lost = lock;
+		} else if (lock->loss == LOSS_TOLD && lock->calls == NULL) {
+			redis_lock_set_loss(lock, LOSS_NONE);
+			redis_lock_settle(lock);
+		}
+	}
+	return lost;
 }
 
 static void tell(struct redis_proof *proof, int error, const char *missing)
@@ -221,7 +254,7 @@ static void tell(struct redis_proof *proof, int error, const char *missing)
 	struct store_redis *store = proof->store;
 
 	DL_DELETE(store->proofs, proof);
-	if (proof->is_of_all)
+	if (proof->lock == NULL)
 		look_at_keys(store);
 	store->events->on_proved(store->context, proof->tag, error, missing,
 				 error == 0 ? proof->stamp : 0);
@@ -233,13 +266,11 @@ static void tell_lost(struct redis_proof *proof, struct redis_lock *lock)
 {
 	struct store_redis *store = proof->store;
 
-	lock->is_lost = false;
-	store->lost--;
-	lock->proofs++; /* it stays until it was told */
-	if (store->lost > 0)
-		redis_lease_hurry(&store->lease);
+	redis_lock_set_loss(lock, LOSS_TOLD);
+	lock->users++; /* it stays until it was told */
+	store->lease.beat_ms = INT64_MIN;
 	tell(proof, -ENOENT, lock->path);
-	lock->proofs--;
+	lock->users--;
 	redis_lock_settle(lock);
 }
 
@@ -247,38 +278,51 @@ static void conclude(struct redis_proof *proof)
 {
 	struct store *home = proof->store->queues.home;
 	struct redis_lock *lost = proof->tag == NULL ? next_lost(proof->store) : NULL;
+	const char *missing = NULL;
+	int error = proof->error;
 
 	if (lost != NULL) {
 		tell_lost(proof, lost);
-	} else if (proof->error != 0) {
-		tell(proof, proof->error, NULL);
-	} else {
-		proof->is_found = true;
-		home->ops->prove(home, proof, proof->proofs, proof->count);
+		return;
 	}
+	if (error == 0)
+		error = store_local_prove(home, proof->proofs, proof->count, &missing);
+	tell(proof, error, missing);
 }
 
-static struct redis_proof *next_answered(const struct store_redis *store)
+/* Once the key is not this host's any more, what was asked of it says nothing new. */
+static bool is_decided(const struct redis_proof *proof)
+{
+	return proof->is_begun && (proof->under_way == 0 ||
+				   (proof->lock != NULL && proof->lock->key.step != KEY_OURS));
+}
+
+static struct redis_proof *next_due(const struct store_redis *store)
 {
 	struct redis_proof *proof = store->proofs;
 
-	while (proof != NULL && (proof->under_way > 0 || proof->is_found))
+	while (proof != NULL && !is_due(proof) && !is_decided(proof))
 		proof = proof->next;
 	return proof;
 }
 
-/* What is told may end others. */
+/* What is told may end others. The queues have their answers told first: a proof takes effect when
+ * it is told. */
 void redis_proofs_conclude(struct store_redis *store)
 {
+	struct store *home = store->queues.home;
 	struct redis_proof *proof;
 
-	while ((proof = next_answered(store)) != NULL)
-		conclude(proof);
-}
-
-void redis_proof_found(struct redis_proof *proof, int error, const char *missing)
-{
-	tell(proof, error, missing);
+	for (;;) {
+		home->ops->dispatch(home);
+		proof = next_due(store);
+		if (proof == NULL)
+			return;
+		if (proof->is_begun)
+			conclude(proof);
+		else
+			begin(proof);
+	}
 }
 
 void redis_proofs_forget(struct store_redis *store)

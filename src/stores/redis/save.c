@@ -79,12 +79,6 @@ int64_t redis_save_session(const struct store *base)
 	return (int64_t)store_local_session(((const struct store_redis *)base)->queues.home);
 }
 
-int64_t redis_save_seen(const struct store *base)
-{
-	(void)base;
-	return 0;
-}
-
 void redis_save_flag(const struct store *base, FILE *out)
 {
 	(void)base;

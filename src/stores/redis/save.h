@@ -12,7 +12,6 @@
 
 /* The functions of the table. */
 int64_t redis_save_session(const struct store *base);
-int64_t redis_save_seen(const struct store *base);
 void redis_save_flag(const struct store *base, FILE *out);
 void redis_save_claims(const struct store *base, FILE *out);
 int redis_save_restore(struct store *base, struct state_reader *in);

@@ -469,11 +469,6 @@ bool redis_is_connected(const struct redis_service *service)
 	return count_serving(service) >= majority(service);
 }
 
-size_t redis_server_count(const struct redis_service *service)
-{
-	return service->count;
-}
-
 int redis_listen(struct redis_service *service, const char *key)
 {
 	if (service->listen == NULL)

@@ -76,9 +76,6 @@ void redis_flush(struct redis_service *service);
 /* Whether the majority of the servers takes requests now. */
 bool redis_is_connected(const struct redis_service *service);
 
-/* How many servers the URL names: one gives stamps, several are a Redlock. */
-size_t redis_server_count(const struct redis_service *service);
-
 /* Asks, for a request whose `done` is set and whose `operation` is NULL. `key` is the whole key;
  * key and value are C strings, which are copied. Returns 0, and done() is called once; or -ENOTCONN
  * (no majority; but REDIS_GIVE waits for one, and is answered -ECONNRESET), -ENOMEM, -EMSGSIZE (the

@@ -23,10 +23,10 @@ struct redis_lock;  /* lock.h */
 struct redis_proof; /* proof.h */
 
 struct redis_loop {
-	int poll; /* an epoll(7) descriptor of those of the service, of `home`, and: */
+	int poll; /* an epoll(7) descriptor of that of the service, and: */
 	int wake; /* an eventfd(2): there is something to be sent, or to be told */
 	struct alarm alarm;
-	bool is_awake; /* `wake` is written to */
+	bool is_awake; /* `wake` is written to, or dispatch() runs */
 	struct timers timers;
 };
 
@@ -61,7 +61,7 @@ struct store_redis {
 	struct redis_lease lease;
 	struct key_rules rules;
 	struct redis_lock *locks; /* by path */
-	size_t lost;		  /* locks whose loss is still to be told */
+	size_t losses;		  /* locks with a loss (lock.h) */
 	struct redis_proof *proofs;
 	struct state_journal *journal;	   /* NULL: nothing is kept */
 	const struct state_kind *key_kind; /* of the locks in it */

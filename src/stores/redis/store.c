@@ -17,9 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "stores/net/tls.h"
-#include "stores/redis/call.h"
 #include "stores/redis/lock.h"
-#include "stores/redis/outside.h"
 #include "stores/redis/proof.h"
 #include "stores/redis/save.h"
 
@@ -29,6 +27,7 @@ enum {
 	IDLES_IN_TIMEOUT = 8,
 	REPLICAS_IN_TIMEOUT = 16,
 	REPLICAS_MS_MAX = 1000,
+	LOOP_DESCRIPTORS = 3,
 };
 
 /* The session: that of the queues, while the servers answer. */
@@ -41,7 +40,7 @@ static void tell_session(struct store_redis *store)
 		return;
 	store->session.is_told = is_open;
 	if (is_open)
-		redis_lease_hurry(&store->lease);
+		store->lease.beat_ms = INT64_MIN;
 	store->events->on_session(store->context, is_open ? STORE_CONNECTED : STORE_SUSPENDED,
 				  store->rules.ttl_ms);
 }
@@ -50,8 +49,8 @@ static void tell_session(struct store_redis *store)
 static void give_up(struct store_redis *store)
 {
 	store->session.is_home_open = store->session.is_told = false;
-	redis_proofs_forget(store);
 	redis_locks_abandon(store);
+	redis_proofs_forget(store);
 }
 
 static void renew(struct store *base, const struct store_told *told)
@@ -65,105 +64,21 @@ static void renew(struct store *base, const struct store_told *told)
 	redis_wake(store);
 }
 
-/* Events of the queues */
-
-static struct store_redis *store_of(void *context)
-{
-	return context;
-}
-
 /* The queues lose their session when there is no memory; who holds is told before the keys go. */
-static void on_session(void *context, enum store_session session, int64_t timeout_ms)
+static void on_session(void *owner, enum store_session session)
 {
-	struct store_redis *store = store_of(context);
+	struct store_redis *store = owner;
 
-	(void)timeout_ms;
 	if (session == STORE_CONNECTED) {
 		store->session.is_home_open = true;
 		tell_session(store);
 	} else if (session == STORE_LOST) {
 		store->session.is_home_open = store->session.is_told = false;
+		redis_locks_forget(store);
 		redis_proofs_forget(store);
 		store->events->on_session(store->context, STORE_LOST, 0);
 	}
 }
-
-static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
-		      int64_t after, const struct store_entry *entries, size_t count)
-{
-	struct store_redis *store = store_of(context);
-
-	if (error != 0)
-		redis_locks_recount(store);
-	store->events->on_placed(store->context, tag, error, name, order, after, entries, count);
-}
-
-static void on_listed(void *context, void *tag, int error, const struct store_entry *entries,
-		      size_t count)
-{
-	store_of(context)->events->on_listed(store_of(context)->context, tag, error, entries,
-					     count);
-}
-
-static void on_changed(void *context, void *tag)
-{
-	store_of(context)->events->on_changed(store_of(context)->context, tag);
-}
-
-static void on_read(void *context, void *tag, const char *text, uint32_t version)
-{
-	store_of(context)->events->on_read(store_of(context)->context, tag, text, version);
-}
-
-static void on_watched(void *context, void *tag, int error)
-{
-	store_of(context)->events->on_watched(store_of(context)->context, tag, error);
-}
-
-static void on_amended(void *context, void *tag, int error)
-{
-	store_of(context)->events->on_amended(store_of(context)->context, tag, error);
-}
-
-static void on_marked(void *context, void *tag, int error)
-{
-	store_of(context)->events->on_marked(store_of(context)->context, tag, error);
-}
-
-static void on_withdrawn(void *context, void *tag, int error)
-{
-	store_of(context)->events->on_withdrawn(store_of(context)->context, tag, error);
-}
-
-static void on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)
-{
-	(void)context;
-	(void)stamp; /* the queues' own: that of the servers counts */
-	redis_proof_found(tag, error, missing);
-}
-
-static const struct store_events queue_events = {
-	.on_session = on_session,
-	.on_placed = on_placed,
-	.on_listed = on_listed,
-	.on_changed = on_changed,
-	.on_read = on_read,
-	.on_watched = on_watched,
-	.on_amended = on_amended,
-	.on_marked = on_marked,
-	.on_withdrawn = on_withdrawn,
-	.on_proved = on_proved,
-};
-
-static void on_strangers_session(void *context, enum store_session session, int64_t timeout_ms)
-{
-	(void)context;
-	(void)session;
-	(void)timeout_ms;
-}
-
-/* Nothing is asked in that session. */
-static const struct store_events stranger_events = {.on_session = on_strangers_session};
 
 /* Events of the servers */
 
@@ -209,6 +124,152 @@ static const struct redis_events service_events = {
 	.on_hint = on_hint,
 };
 
+/* Locks: what the engine asks becomes calls, what views ask is passed on to the queues */
+
+/* Of a lock that nobody here wants the servers alone know who has it: `opens` if that is asked. */
+static void call_lock(struct store *base, const char *path, bool opens,
+		      const struct redis_call *call)
+{
+	struct store_redis *store = store_redis_from(base);
+	struct redis_lock *lock =
+		opens ? redis_lock_open(store, path) : redis_lock_find(store, path);
+
+	if (lock != NULL)
+		redis_lock_call(lock, call);
+	else if (opens)
+		redis_starve(store);
+	else
+		redis_call_make(store, path, call);
+}
+
+static void place(struct store *base, void *tag, const char *path, const struct claim_name *name,
+		  const char *text, bool list, void *attention)
+{
+	call_lock(base, path, true,
+		  &(struct redis_call){.kind = CALL_PLACE,
+				       .tag = tag,
+				       .claim = *name,
+				       .text = text,
+				       .list = list,
+				       .attention = attention});
+}
+
+static void list(struct store *base, void *tag, const char *path, bool sync, bool attend)
+{
+	call_lock(base, path, sync,
+		  &(struct redis_call){
+			  .kind = CALL_LIST, .tag = tag, .sync = sync, .attend = attend});
+}
+
+static void amend(struct store *base, void *tag, const char *path, const char *name,
+		  const char *text, uint32_t version)
+{
+	call_lock(base, path, false,
+		  &(struct redis_call){.kind = CALL_AMEND,
+				       .tag = tag,
+				       .name = name,
+				       .text = text,
+				       .version = version});
+}
+
+static void watch(struct store *base, void *tag, const char *path, const char *name)
+{
+	call_lock(base, path, false,
+		  &(struct redis_call){.kind = CALL_WATCH, .tag = tag, .name = name});
+}
+
+static void mark(struct store *base, void *tag, const char *path, const char *name,
+		 const char *text, int64_t age_ms)
+{
+	call_lock(base, path, false,
+		  &(struct redis_call){.kind = CALL_MARK,
+				       .tag = tag,
+				       .name = name,
+				       .text = text,
+				       .age_ms = age_ms});
+}
+
+static void withdraw(struct store *base, const struct store_told *told, void *tag, const char *path,
+		     const char *name, int64_t order, bool marker)
+{
+	assert(told != NULL);
+	call_lock(base, path, false,
+		  &(struct redis_call){.kind = CALL_WITHDRAW,
+				       .tag = tag,
+				       .told = told,
+				       .name = name,
+				       .order = order,
+				       .marker = marker});
+}
+
+/* The queues of this host, which answer with the next dispatch(). */
+static struct store *home_of(struct store *base)
+{
+	redis_wake(store_redis_from(base));
+	return store_redis_from(base)->queues.home;
+}
+
+/* Of a lock that nobody here wants, the servers are asked, if they can be. */
+static int look(struct store *base, struct store_look *look, const char *path)
+{
+	struct store_redis *store = store_redis_from(base);
+	bool asks = *path != '\0' && redis_is_connected(store->service);
+	struct redis_lock *lock = asks ? redis_lock_open(store, path) : NULL;
+
+	if (lock == NULL || lock->key.gate || !key_must_wait(&lock->key, false))
+		return home_of(base)->ops->look(home_of(base), look, path);
+	redis_lock_call(lock, &(struct redis_call){.kind = CALL_LOOK, .tag = look});
+	return 0;
+}
+
+static int read_claim(struct store *base, struct store_read *read, const char *path,
+		      const char *name)
+{
+	return home_of(base)->ops->read(home_of(base), read, path, name);
+}
+
+static bool is_gate(struct store *base, const char *path, const char *name)
+{
+	const struct redis_lock *lock = redis_lock_find(store_redis_from(base), path);
+
+	return lock != NULL && redis_gate_is(&lock->gate, name);
+}
+
+/* Nobody would read what is written to a gate. */
+static int write_claim(struct store *base, struct store_change *change, const char *path,
+		       const char *name, const char *text, uint32_t version)
+{
+	if (is_gate(base, path, name))
+		return -EOPNOTSUPP;
+	return home_of(base)->ops->write(home_of(base), change, path, name, text, version);
+}
+
+static int remove_claim(struct store *base, struct store_change *change, const char *path,
+			const char *name, uint64_t session)
+{
+	if (is_gate(base, path, name))
+		return -EOPNOTSUPP;
+	return home_of(base)->ops->remove(home_of(base), change, path, name, session);
+}
+
+static int files(struct store *base, struct store_files *files, const char *directory)
+{
+	(void)base;
+	(void)files;
+	(void)directory;
+	return -EOPNOTSUPP;
+}
+
+static int alter(struct store *base, struct store_change *change, const struct store_step *steps,
+		 size_t count)
+{
+	(void)base;
+	(void)change;
+	(void)steps;
+	(void)count;
+	return -EOPNOTSUPP;
+}
+
 /* The loop */
 
 static int descriptor(struct store *base)
@@ -216,35 +277,49 @@ static int descriptor(struct store *base)
 	return store_redis_from(base)->loop.poll;
 }
 
+/* Whether the event is of that descriptor. */
+static bool is_ready(const struct epoll_event *events, int count, int descriptor)
+{
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.fd == descriptor)
+			return true;
+	}
+	return false;
+}
+
+/* What is asked meanwhile is told, or sent, at the end. */
 static void dispatch(struct store *base)
 {
 	struct store_redis *store = store_redis_from(base);
-	struct store *home = store->queues.home, *strangers = store->queues.strangers;
-	uint64_t count;
+	struct redis_loop *loop = &store->loop;
+	struct epoll_event events[LOOP_DESCRIPTORS];
+	int count = epoll_wait(loop->poll, events, LOOP_DESCRIPTORS, 0);
+	uint64_t times;
 
-	store->loop.is_awake = false;
-	while (read(store->loop.wake, &count, sizeof(count)) < 0 && errno == EINTR)
-		;
-	alarm_rang(&store->loop.alarm);
-	redis_dispatch(store->service);
-	timers_run(&store->loop.timers, clock_now_ms());
+	loop->is_awake = true;
+	if (is_ready(events, count, loop->wake))
+		(void)!read(loop->wake, &times, sizeof(times));
+	if (is_ready(events, count, loop->alarm.descriptor))
+		alarm_rang(&loop->alarm);
+	if (is_ready(events, count, redis_descriptor(store->service)))
+		redis_dispatch(store->service);
+	timers_run(&loop->timers, clock_now_ms());
 	redis_proofs_conclude(store);
-	home->ops->dispatch(home);
-	strangers->ops->dispatch(strangers);
 	redis_flush(store->service);
-	alarm_set(&store->loop.alarm, timers_due(&store->loop.timers));
+	alarm_advance(&loop->alarm, timers_due(&loop->timers));
+	loop->is_awake = false;
 }
 
 /* The lease */
 
-/* As long as a loss is not told, the engine takes claims for standing that have gone: nothing is
- * granted, and the next heartbeat, which is due at once, tells. */
+/* As long as the engine takes claims for standing that have gone nothing is granted; the next
+ * heartbeat, which is due at once, tells. */
 static void lease(struct store *base, int64_t now_ms, struct store_lease *ret)
 {
 	const struct store_redis *store = store_redis_from(base);
 
 	redis_lease_tell(&store->lease, now_ms, ret);
-	if (store->lost > 0) {
+	if (store->losses > 0) {
 		ret->doubtful = true;
 		ret->grants = false;
 	}
@@ -258,7 +333,7 @@ static void defer_beat(struct store *base)
 
 static void doubt(struct store *base, int64_t now_ms)
 {
-	redis_lease_doubt(&store_redis_from(base)->lease, now_ms);
+	store_redis_from(base)->lease.doubt_ms = now_ms;
 }
 
 /* The keys say themselves from when on they count. */
@@ -327,6 +402,7 @@ static void close_store(struct store *base, const struct store_told *told)
 {
 	struct store_redis *store = store_redis_from(base);
 
+	redis_locks_forget(store);
 	redis_proofs_forget(store);
 	if (told != NULL) {
 		give_up(store);
@@ -340,30 +416,29 @@ static void close_store(struct store *base, const struct store_told *told)
 static const struct store_ops store_redis_ops = {
 	.descriptor = descriptor,
 	.dispatch = dispatch,
-	.place = redis_call_place,
-	.list = redis_call_list,
-	.amend = redis_call_amend,
-	.watch = redis_call_watch,
-	.mark = redis_call_mark,
-	.withdraw = redis_call_withdraw,
+	.place = place,
+	.list = list,
+	.amend = amend,
+	.watch = watch,
+	.mark = mark,
+	.withdraw = withdraw,
 	.prove = redis_proof_send,
 	.lease = lease,
 	.defer_beat = defer_beat,
 	.doubt = doubt,
 	.resume = resume,
-	.look = redis_outside_look,
-	.read = redis_outside_read,
-	.write = redis_outside_write,
-	.remove = redis_outside_remove,
-	.files = redis_outside_files,
-	.alter = redis_outside_alter,
+	.look = look,
+	.read = read_claim,
+	.write = write_claim,
+	.remove = remove_claim,
+	.files = files,
+	.alter = alter,
 	.nudge = nudge,
 	.renew = renew,
 	.describe = describe,
 	.trouble = trouble,
 	.warn = warn,
 	.session = redis_save_session,
-	.seen = redis_save_seen,
 	.save_session = redis_save_flag,
 	.save_claims = redis_save_claims,
 	.restore_claims = redis_save_restore,
@@ -389,28 +464,29 @@ static int open_queues(struct store_redis *store)
 	if (queues->service == NULL)
 		return -ENOMEM;
 	local_service_set_first_order(queues->service, 1);
-	error = store_local_open(queues->service, &queue_events, store, &queues->home);
+	error = store_local_open(queues->service, store->events, store->context, &queues->home);
 	if (error == 0)
-		error = store_local_open(queues->service, &stranger_events, store,
-					 &queues->strangers);
-	if (error == 0)
+		error = store_local_open(queues->service, NULL, NULL, &queues->strangers);
+	if (error == 0) {
+		store_local_embed(queues->home, on_session, store);
 		store_local_hide(queues->strangers);
+	}
 	return error;
 }
 
 static int open_loop(struct store_redis *store)
 {
 	struct epoll_event event = {.events = EPOLLIN};
-	struct store *home = store->queues.home;
 
 	store->loop.poll = epoll_create1(EPOLL_CLOEXEC);
 	store->loop.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (alarm_init(&store->loop.alarm) < 0 || store->loop.poll < 0 || store->loop.wake < 0)
 		return -errno;
-	const int descriptors[] = {store->loop.wake, store->loop.alarm.descriptor,
-				   home->ops->descriptor(home),
-				   store->service != NULL ? redis_descriptor(store->service) : -1};
-	for (size_t i = 0; i < sizeof(descriptors) / sizeof(descriptors[0]); i++) {
+	const int descriptors[LOOP_DESCRIPTORS] = {
+		store->loop.wake, store->loop.alarm.descriptor,
+		store->service != NULL ? redis_descriptor(store->service) : -1};
+	for (size_t i = 0; i < LOOP_DESCRIPTORS; i++) {
+		event.data.fd = descriptors[i];
 		if (descriptors[i] >= 0 &&
 		    epoll_ctl(store->loop.poll, EPOLL_CTL_ADD, descriptors[i], &event) < 0)
 			return -errno;

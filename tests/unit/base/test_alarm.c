@@ -96,6 +96,21 @@ static void test_other_time(void **state)
 	assert_false(alarm_rang(&tested));
 }
 
+static void test_earlier_time(void **state)
+{
+	(void)state;
+	int64_t due_ms = clock_now_ms() + LONG_MS;
+
+	alarm_advance(&tested, due_ms);
+	alarm_advance(&tested, due_ms + 1);
+	alarm_advance(&tested, INT64_MAX);
+	assert_int_equal(tested.due_ms, due_ms);
+	assert_int_equal(is_readable(0), 0);
+	alarm_advance(&tested, 0);
+	assert_int_equal(is_readable(LIMIT_MS), 1);
+	assert_true(alarm_rang(&tested));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -103,6 +118,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_same_time_again, begin, end),
 		cmocka_unit_test_setup_teardown(test_past_time, begin, end),
 		cmocka_unit_test_setup_teardown(test_other_time, begin, end),
+		cmocka_unit_test_setup_teardown(test_earlier_time, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

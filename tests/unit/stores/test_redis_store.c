@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 #include <utlist.h>
 
@@ -71,6 +71,16 @@ static uint64_t draw(uint64_t below)
 	return (number ^ (number >> 31)) % below;
 }
 
+/* The same schedule each time. */
+ssize_t __wrap_getrandom(void *data, size_t bytes, unsigned flags);
+ssize_t __wrap_getrandom(void *data, size_t bytes, unsigned flags)
+{
+	(void)flags;
+	for (size_t i = 0; i < bytes; i++)
+		((unsigned char *)data)[i] = (unsigned char)draw(256);
+	return (ssize_t)bytes;
+}
+
 #define fails(...)                                                                                 \
 	do {                                                                                       \
 		fprintf(stderr, "seed %lu at %lld ms: ", seed, (long long)now_ms);                 \
@@ -83,6 +93,7 @@ static struct {
 	char value[LOCKS][REDIS_VALUE_BYTES]; /* "": there is no key */
 	int64_t end_ms[LOCKS];
 	size_t takes;
+	int refusal; /* of TAKE and READ; 0: none */
 } server;
 
 static size_t lock_number(const char *key)
@@ -105,6 +116,8 @@ static int server_does(enum redis_verb verb, size_t lock, const char *value)
 	bool is_there = server.value[lock][0] != '\0';
 	bool is_same = is_there && strcmp(server.value[lock], value) == 0;
 
+	if (server.refusal != 0 && (verb == REDIS_TAKE || verb == REDIS_READ))
+		return server.refusal;
 	if (verb == REDIS_READ)
 		return is_there ? 0 : -ENOENT;
 	if (verb == REDIS_TAKE && is_there)
@@ -163,7 +176,7 @@ int redis_create(const struct redis_options *options, const struct redis_events 
 	service->events = events;
 	service->context = context;
 	service->connect_ms = now_ms + 1;
-	service->descriptor = epoll_create1(EPOLL_CLOEXEC);
+	service->descriptor = eventfd(1, EFD_CLOEXEC);
 	*ret = service;
 	return 0;
 }
@@ -324,12 +337,6 @@ bool redis_is_connected(const struct redis_service *service)
 	return service->is_connected;
 }
 
-size_t redis_server_count(const struct redis_service *service)
-{
-	(void)service;
-	return 1;
-}
-
 int redis_listen(struct redis_service *service, const char *key)
 {
 	service->listens[lock_number(key)] = true;
@@ -389,6 +396,8 @@ struct claim {
 struct host {
 	struct store *store;
 	struct claim claims[LOCKS][CLAIMS];
+	bool proves[LOCKS][CLAIMS]; /* that such a claim stands, or stood */
+	int refused[3];		    /* what was placed, listed, and looked at was answered so */
 	enum store_session session;
 	bool beats;
 	bool is_listing[LOCKS];
@@ -414,6 +423,7 @@ static struct store_redis *store_of(const struct host *host)
 static void forget_all(struct host *host)
 {
 	memset(host->claims, 0, sizeof(host->claims));
+	memset(host->proves, 0, sizeof(host->proves));
 	memset(host->is_listing, 0, sizeof(host->is_listing));
 	memset(host->deleted, 0, sizeof(host->deleted));
 	host->beats = false;
@@ -440,12 +450,16 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 {
 	struct claim *claim = tag;
 
-	(void)context;
 	(void)after;
 	(void)entries;
 	(void)count;
-	if (error != 0)
+	if (error != 0 && server.refusal == 0)
 		fails("a claim is refused: %d", error);
+	host_of(context)->refused[0] = error;
+	if (error != 0) {
+		*claim = (struct claim){0};
+		return;
+	}
 	claim->is_placed = true;
 	claim->order = order;
 	strcpy(claim->name, name);
@@ -458,8 +472,9 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	struct host *host = host_of(context);
 	size_t lock = (size_t)((const bool *)tag - host->is_listing);
 
-	if (error != 0)
+	if (error != 0 && server.refusal == 0)
 		fails("a list fails: %d", error);
+	host->refused[1] = error;
 	host->is_listing[lock] = false;
 	host->deleted[lock] = false;
 	for (size_t i = 0; i < CLAIMS; i++) {
@@ -481,10 +496,12 @@ static void on_changed(void *context, void *tag)
 static void on_withdrawn(void *context, void *tag, int error)
 {
 	struct claim *claim = tag;
+	const struct host *host = host_of(context);
 
-	(void)context;
 	if (error != 0)
 		fails("a withdrawal fails: %d", error);
+	if (host->proves[claim->lock][claim - host->claims[claim->lock]])
+		fails("a withdrawal is answered before a proof");
 	*claim = (struct claim){0};
 }
 
@@ -492,8 +509,11 @@ static void on_proved(void *context, void *tag, int error, const char *missing, 
 {
 	struct host *host = host_of(context);
 
-	(void)tag;
 	(void)stamp;
+	if (tag != NULL) {
+		*(bool *)tag = false;
+		return;
+	}
 	host->beats = false;
 	if (error != -ENOENT)
 		return;
@@ -605,11 +625,30 @@ static void call(struct host *host, size_t lock)
 	host->store->ops->place(host->store, claim, paths[lock], &name, "format=1\n", true, NULL);
 }
 
+/* As a holder does that asks whether it holds, or for its token. */
+static void prove(struct host *host, struct claim *claim)
+{
+	bool *proves = &host->proves[claim->lock][claim - host->claims[claim->lock]];
+	const struct store_proof proof = {
+		.path = paths[claim->lock],
+		.name = claim->name,
+		.text = draw(2) == 0 ? "format=1\n" : NULL,
+		.version = STORE_ANY_VERSION,
+	};
+
+	if (*proves)
+		return;
+	*proves = true;
+	host->store->ops->prove(host->store, proves, &proof, 1);
+}
+
 static void use(struct host *host, size_t lock)
 {
 	for (size_t i = 0; i < CLAIMS; i++) {
 		struct claim *claim = &host->claims[lock][i];
 
+		if (claim->is_held && draw(30) == 0)
+			prove(host, claim);
 		if (claim->is_held && claim->until_ms <= now_ms)
 			leave(host, claim);
 		else if (claim->is_placed && !claim->is_held && !claim->is_leaving &&
@@ -916,16 +955,86 @@ static void test_untold_loss(void **state)
 		server.value[i][0] = '\0';
 		host->deleted[i] = true;
 	}
-	for (; store_of(host)->lost == 0; now_ms++) {
+	for (; store_of(host)->losses == 0; now_ms++) {
 		assert_true(now_ms < TTL_MS);
 		beat(host);
 		host->store->ops->dispatch(host->store);
 	}
 	check();
-	untold = redis_lock_find(store_of(host), paths[0])->is_lost ? 0 : 1;
+	untold = redis_lock_find(store_of(host), paths[0])->loss == LOSS_UNTOLD ? 0 : 1;
 	leave(host, holders[untold]);
 	assert_non_null(first_of(host, untold));
 	grant(host, untold); /* fails without the key */
+	end();
+}
+
+static void run_store(struct host *host, int64_t ms)
+{
+	for (int64_t end_ms = now_ms + ms; now_ms < end_ms; now_ms++)
+		host->store->ops->dispatch(host->store);
+}
+
+/* Of a key that a foreign client has: nobody takes the gate away, whoever has its name. */
+static void test_gate(void **state)
+{
+	struct host *host = &hosts[0];
+	struct claim *answered = &host->claims[1][0];
+	const struct redis_lock *books;
+	char gate[CLAIM_NAME_BYTES];
+
+	(void)state;
+	begin();
+	is_calm = true;
+	run_store(host, 20);
+	strcpy(server.value[0], "stranger-1");
+	server.end_ms[0] = INT64_MAX;
+	call(host, 0);
+	run_store(host, 50);
+	books = redis_lock_find(store_of(host), paths[0]);
+	assert_true(books != NULL && books->gate.name[0] != '\0');
+	strcpy(gate, books->gate.name);
+	answered->is_used = true;
+	host->store->ops->withdraw(host->store, nobody_is_told(), answered, paths[0], gate, 1,
+				   false);
+	host->store->ops->dispatch(host->store);
+	assert_false(answered->is_used);
+	assert_true(store_local_has(store_of(host)->queues.strangers, paths[0], gate));
+	check();
+	end();
+}
+
+static void on_looked(struct store_look *look, int error, const char *const *names,
+		      size_t names_count, const struct store_entry *entries, size_t entries_count)
+{
+	(void)look;
+	(void)names;
+	(void)names_count;
+	(void)entries;
+	(void)entries_count;
+	hosts[0].refused[2] = error;
+}
+
+/* Of what servers say callers hear what store.h has. */
+static void test_refusals(void **state)
+{
+	static const int errors[] = {-EREMOTE, -ENOMEM, -EIO, -EACCES};
+	struct store_look look = {.done = on_looked};
+	struct host *host = &hosts[0];
+
+	(void)state;
+	begin();
+	is_calm = true;
+	run_store(host, 20);
+	for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
+		memset(host->refused, 0, sizeof(host->refused));
+		server.refusal = errors[i];
+		call(host, 0);
+		host->store->ops->list(host->store, &host->is_listing[0], paths[0], true, false);
+		assert_int_equal(host->store->ops->look(host->store, &look, paths[1]), 0);
+		run_store(host, 50);
+		for (size_t j = 0; j < 3; j++)
+			assert_int_equal(host->refused[j], errors[i] == -EACCES ? -EACCES : -EIO);
+	}
 	end();
 }
 
@@ -944,8 +1053,8 @@ static void test_schedules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_turns),
-		cmocka_unit_test(test_untold_loss),
+		cmocka_unit_test(test_turns),	  cmocka_unit_test(test_untold_loss),
+		cmocka_unit_test(test_gate),	  cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_schedules),
 	};
 

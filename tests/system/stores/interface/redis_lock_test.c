@@ -222,7 +222,7 @@ static void test_order(void **state)
 	memset(&listed, 0, sizeof(listed));
 	proof = proof_of("ordered", &first, "proved");
 	proof.version = ops->first_version;
-	assert_int_equal(prove(a, &proved, &proof, 1), 0);
+	send_prove(a, &proved, &proof, 1);
 	ops->amend(a->store, &amended, "ordered", first.name, "amended", ops->first_version + 1);
 	ops->list(a->store, &listed, "ordered", true, false);
 	send_watch(a, &gone, "ordered", first.name);

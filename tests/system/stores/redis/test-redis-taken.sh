@@ -52,6 +52,9 @@ redis HSET dlockfs/typed somebody:1 1 >/dev/null
 refused flock -n "$dir/A/typed" true
 hold typed "$dir/B/typed"
 wait_until "$deadline" asleep typed
+# Only who has it can give it back.
+expect_status 1 "$dlockctl" --mount "$dir/B" break typed --yes 2>"$dir/err"
+grep -q 'is a key of its service' "$dir/err" || fail "dlockctl break: $(<"$dir/err")"
 expect_equal "the count that is not ours" 1 "$(redis HGET dlockfs/typed somebody:1)"
 redis DEL dlockfs/typed >/dev/null
 expect typed held
