@@ -11,12 +11,13 @@
 #include <uthash.h>
 
 #include "claim/name.h"
+#include "stores/redis/dialect.h"
 #include "stores/redis/gate.h"
 #include "stores/redis/key.h"
 #include "stores/redis/service.h"
 #include "stores/redis/state.h"
 
-enum { REDIS_VALUE_BYTES = 8 + HOST_NAME_MAX + 1 + 32 + 1 };
+enum { REDIS_VALUE_BYTES = 8 + HOST_NAME_MAX + 1 + 32 + DIALECT_SUFFIX_BYTES + 1 };
 
 enum redis_call_kind { CALL_PLACE, CALL_LIST, CALL_LOOK };
 
@@ -87,6 +88,10 @@ void redis_locks_resume(struct store_redis *store);
 
 /* The lock's key, to be freed; NULL when out of memory. */
 char *redis_lock_key(const struct redis_lock *lock);
+
+/* Calls redis_gate_warn() of each. */
+void redis_locks_warn(const struct store_redis *store, void (*say)(void *context, const char *text),
+		      void *context);
 
 /* Frees all, without asking anybody for anything. */
 void redis_locks_free(struct store_redis *store);

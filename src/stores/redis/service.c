@@ -170,7 +170,7 @@ static void keep_answer(struct redis_operation *operation, const struct redis_an
 			operation->answer.holder_bytes = answer->holder_bytes;
 		}
 	}
-	if (answer->error == 0 && answer->ttl_ms != REDIS_TTL_UNKNOWN)
+	if (answer->ttl_ms != REDIS_TTL_UNKNOWN)
 		operation->answer.ttl_ms = answer->ttl_ms;
 	if (answer->error == 0)
 		operation->answer.stamp = answer->stamp;
@@ -474,12 +474,12 @@ size_t redis_server_count(const struct redis_service *service)
 	return service->count;
 }
 
-int redis_listen(struct redis_service *service, const char *key)
+int redis_listen(struct redis_service *service, const char *key, const struct dialect *dialect)
 {
 	if (service->listen == NULL)
 		service->listen = listen_create(service->options, service->count, service->epoll,
 						&service->timers, on_hint, service);
-	return service->listen != NULL ? listen_add(service->listen, key) : -errno;
+	return service->listen != NULL ? listen_add(service->listen, key, dialect) : -errno;
 }
 
 void redis_unlisten(struct redis_service *service, const char *key)

@@ -5,8 +5,9 @@
  * majority, and what a minority granted is undone.
  *
  * Knows no locks, no leases and no queues. A key has a value, which is new for each time that it is
- * taken, and ends by itself. Beside the key `K` there are the counter `K//stamps` and the channel
- * `K//released`, whose names no lock has: names between slashes are not empty (claim/file_path.h).
+ * taken, and says how the key is written (dialect.h), and ends by itself. Beside the key `K` there
+ * are the counter `K//stamps` and the channel `K//released`, whose names no lock has: names between
+ * slashes are not empty (claim/file_path.h).
  *
  * One connection for requests to each server, and one for messages while anybody listens. Each
  * connection is made again when it is lost, with growing pauses. Nothing blocks, but
@@ -55,6 +56,7 @@ struct redis_events {
 	void (*on_hint)(void *context, const char *key);
 };
 
+struct dialect;
 struct redis_service;
 
 /* Begins to connect. Returns 0 or -errno. Everything but options->access is copied. */
@@ -92,9 +94,9 @@ int redis_ask(struct redis_service *service, struct redis_request *request, enum
  * undone. One that is not under way is fine. */
 void redis_forget(struct redis_request *request);
 
-/* Hints are wanted for the key, until redis_unlisten(). One that is listened to already, or not, is
- * fine. Returns 0 or -ENOMEM. */
-int redis_listen(struct redis_service *service, const char *key);
+/* Hints are wanted for the key of that dialect, until redis_unlisten(). One that is listened to
+ * already, or not, is fine. Returns 0 or -ENOMEM. */
+int redis_listen(struct redis_service *service, const char *key, const struct dialect *dialect);
 void redis_unlisten(struct redis_service *service, const char *key);
 
 /* Nothing was heard for suspiciously long: connections that nothing passes are left, and pauses

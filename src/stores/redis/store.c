@@ -293,7 +293,10 @@ static const char *trouble(struct store *base)
 static void warn(const struct store *base, void (*say)(void *context, const char *text),
 		 void *context)
 {
-	redis_warn(((const struct store_redis *)base)->service, say, context);
+	const struct store_redis *store = (const struct store_redis *)base;
+
+	redis_warn(store->service, say, context);
+	redis_locks_warn(store, say, context);
 }
 
 /* The end */

@@ -131,7 +131,7 @@ static void test_recipes(void **state)
 	static const char *const names[] = {
 		[CLAIM_CURATOR_RW] = "curator-rw", [CLAIM_CURATOR_MUTEX] = "curator-mutex",
 		[CLAIM_KAZOO] = "kazoo",	   [CLAIM_CURATOR_ANY] = "curator-any",
-		[CLAIM_PLAIN] = "plain",
+		[CLAIM_PLAIN] = "plain",	   [CLAIM_REDISSON] = "redisson",
 	};
 
 	(void)state;
@@ -443,7 +443,7 @@ static const struct {
 	{"[locks]\non_lost =\n", "2: on_lost: bad value \"\""},
 	{"[locks]\nrecipe = curator\n",
 	 "2: recipe: bad value \"curator\", expected curator-rw, curator-mutex, kazoo, "
-	 "curator-any or plain"},
+	 "curator-any, plain or redisson"},
 	{"[locks]\nexclusive_open = no\n",
 	 "2: exclusive_open: bad value \"no\", expected wait, refuse or open"},
 	{"[locks \"a\"]\nstyle = files\n", "2: style: bad value \"files\", expected lock or file"},

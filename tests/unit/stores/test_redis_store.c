@@ -330,7 +330,7 @@ size_t redis_server_count(const struct redis_service *service)
 	return 1;
 }
 
-int redis_listen(struct redis_service *service, const char *key)
+int redis_listen(struct redis_service *service, const char *key, const struct dialect *dialect)
 {
 	service->listens[lock_number(key)] = true;
 	return 0;
