@@ -25,6 +25,7 @@
 #include "config/url.h"
 #include "stores/redis/replicas.h"
 #include "stores/redis/verb.h"
+#include "stores/statistics.h"
 
 enum { REDIS_SERVERS_MAX = 16 };
 
@@ -42,6 +43,9 @@ struct redis_options {
 			    up, as is an attempt to connect; with nothing under way it is asked to
 			    answer (PING) after so long a silence */
 	struct replicas_rule replicas; /* of each server: which of them must have a key */
+	/* Where requests are counted: TAKE as place, RENEW and STAMP as prove, GIVE as withdraw,
+	 * READ as look, of several servers each once; must stay. NULL: nowhere. */
+	struct store_statistics *statistics;
 };
 
 struct redis_events {
@@ -59,7 +63,8 @@ struct redis_events {
 struct dialect;
 struct redis_service;
 
-/* Begins to connect. Returns 0 or -errno. Everything but options->access is copied. */
+/* Begins to connect. Returns 0 or -errno. Everything but
+ * options->access and options->statistics is copied. */
 int redis_create(const struct redis_options *options, const struct redis_events *events,
 		 void *context, struct redis_service **ret);
 

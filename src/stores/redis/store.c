@@ -371,6 +371,7 @@ static const struct store_ops store_redis_ops = {
 	.save_claims = redis_save_claims,
 	.restore_claims = redis_save_restore,
 	.keep_claims = redis_save_keep,
+	.has_statistics = true,
 	.order_late = STORE_LOCAL_ORDER_LATE,
 	.order_unsure = STORE_LOCAL_ORDER_UNSURE,
 	.close = close_store,
@@ -439,6 +440,7 @@ static int open_all(struct store_redis *store, const struct store_options *optio
 	const struct redis_options servers = {
 		.url = options->url,
 		.access = &store->access,
+		.statistics = options->statistics,
 		.idle_ms = idle_ms > IDLE_MS_MIN ? idle_ms : IDLE_MS_MIN,
 		.replicas =
 			{

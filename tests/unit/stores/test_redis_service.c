@@ -27,6 +27,7 @@ static struct redis_service *service;
 static unsigned connected, lost, hints;
 static char why[512];
 static struct replicas_rule replicas; /* of the service that is created next */
+static struct store_statistics statistics;
 
 struct asked {
 	struct redis_request request;
@@ -120,7 +121,8 @@ static void create(size_t servers_count, const char *user, int64_t idle_ms)
 	const struct redis_events events = {on_connected, on_lost, on_hint};
 	char text[256], problem[256];
 	struct store_url url;
-	struct redis_options options = {.url = &url, .idle_ms = idle_ms, .replicas = replicas};
+	struct redis_options options = {
+		.url = &url, .idle_ms = idle_ms, .replicas = replicas, .statistics = &statistics};
 
 	count = servers_count;
 	snprintf(text, sizeof(text), "redis://%s", user);
@@ -147,6 +149,7 @@ static int begin(void **state)
 {
 	connected = lost = hints = 0;
 	replicas = (struct replicas_rule){0};
+	statistics = (struct store_statistics){0};
 	for (size_t i = 0; i < SERVERS_MAX; i++)
 		redis_double_open(&servers[i]);
 	return 0;
@@ -159,6 +162,17 @@ static int end(void **state)
 	for (size_t i = 0; i < SERVERS_MAX; i++)
 		redis_double_close(&servers[i]);
 	return 0;
+}
+
+/* How many requests were answered. */
+static uint64_t counted(enum store_operation operation)
+{
+	const struct histogram *durations = &statistics.durations[operation];
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < sizeof(durations->counts) / sizeof(*durations->counts); i++)
+		sum += durations->counts[i];
+	return sum;
 }
 
 /* What each verb is at the server, and what its answer comes to. */
@@ -197,6 +211,10 @@ static void test_verbs(void **state)
 	assert_int_equal(one.error, -ENOENT);
 	assert_true(was_sent(0, " 1 k v1 k//released\n"));
 	assert_int_equal(redis_server_count(service), 1);
+	assert_int_equal(counted(STORE_PLACE), 2);
+	assert_int_equal(counted(STORE_PROVE), 2);
+	assert_int_equal(counted(STORE_WITHDRAW), 1);
+	assert_int_equal(counted(STORE_LOOK), 3);
 }
 
 /* A value of Redisson's dialect is a field of a hash: all verbs are scripts. */
@@ -328,6 +346,7 @@ static void test_take_is_lost(void **state)
 	servers[0].is_closed = true;
 	WAIT_UNTIL(one.done == 1);
 	assert_int_equal(one.error, -ECONNRESET);
+	assert_int_equal(statistics.failures[STORE_PLACE][STORE_FAILURE_CONNECTION], 1);
 	WAIT_UNTIL(lost > 0);
 	assert_int_equal(redis_ask(service, &two.request, REDIS_TAKE, "k", "v2", 9000), -ENOTCONN);
 	forget_commands();

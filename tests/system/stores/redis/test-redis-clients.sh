@@ -48,6 +48,11 @@ expect blocked held
 ! says_blocked doctor || fail "doctor warns of a lock that is free"
 release blocked
 
+for operation in place prove withdraw look; do
+    grep "^dlockfs_store_operation_seconds_count{operation=\"$operation\"} [1-9]" "$dir/A/.dlockfs/metrics" >/dev/null ||
+        fail "not counted: $operation"
+done
+
 # Where recipe = redisson, the mount and Redisson exclude each other by one hash; its read-write lock has the same.
 excludes redisson:60
 killed_client redisson:1
