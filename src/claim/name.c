@@ -31,7 +31,7 @@
 const char *const claim_recipe_names[] = {
 	[CLAIM_CURATOR_RW] = "curator-rw", [CLAIM_CURATOR_MUTEX] = "curator-mutex",
 	[CLAIM_KAZOO] = "kazoo",	   [CLAIM_CURATOR_ANY] = "curator-any",
-	[CLAIM_PLAIN] = "plain",
+	[CLAIM_PLAIN] = "plain",	   [CLAIM_REDISSON] = "redisson",
 };
 
 /* Behind the dash that ends what is in front of them. */
@@ -41,6 +41,7 @@ static const char *const markers[][2] = {
 	[CLAIM_KAZOO] = {[CLAIM_SHARED] = "__rlock__", [CLAIM_EXCLUSIVE] = "__lock__"},
 	[CLAIM_CURATOR_ANY] = {[CLAIM_SHARED] = "any-__READ__", [CLAIM_EXCLUSIVE] = "any-__WRIT__"},
 	[CLAIM_PLAIN] = {[CLAIM_SHARED] = "R-", [CLAIM_EXCLUSIVE] = "W-"},
+	[CLAIM_REDISSON] = {[CLAIM_SHARED] = "hash-__READ__", [CLAIM_EXCLUSIVE] = "hash-__WRIT__"},
 };
 
 #define COMPANION_MARKER "any-lock-"
@@ -56,6 +57,8 @@ static const struct marker {
 	{"any-__WRIT__", CLAIM_CURATOR_ANY, CLAIM_EXCLUSIVE, false},
 	{"any-__READ__", CLAIM_CURATOR_ANY, CLAIM_SHARED, false},
 	{COMPANION_MARKER, CLAIM_CURATOR_ANY, CLAIM_EXCLUSIVE, true},
+	{"hash-__WRIT__", CLAIM_REDISSON, CLAIM_EXCLUSIVE, false},
+	{"hash-__READ__", CLAIM_REDISSON, CLAIM_SHARED, false},
 	{"__WRIT__", CLAIM_CURATOR_RW, CLAIM_EXCLUSIVE, false},
 	{"__READ__", CLAIM_CURATOR_RW, CLAIM_SHARED, false},
 	{"lock-", CLAIM_CURATOR_MUTEX, CLAIM_EXCLUSIVE, false},

@@ -12,6 +12,8 @@
  *     kazoo          __lock__        __rlock__       kazoo's Lock and WriteLock, ReadLock
  *     curator-any    any-__WRIT__    any-__READ__    both of Curator's
  *     plain          -W-             -R-             the textbook: HOSTNAME-W-<number>
+ *     redisson       hash-__WRIT__ and hash-__READ__: of Redisson's locks in Redis, where
+ *                    no other client sees names (stores/redis/dialect.h)
  *
  * What is in front of it is the same for all of them:
  *
@@ -125,6 +127,7 @@ enum claim_recipe {
 	CLAIM_KAZOO,
 	CLAIM_CURATOR_ANY,
 	CLAIM_PLAIN,
+	CLAIM_REDISSON, /* of Redis; those before it are of ZooKeeper */
 	CLAIM_RECIPES
 };
 

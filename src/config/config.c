@@ -135,7 +135,7 @@ const struct config_key config_keys[] = {
 	{"locks", "on_revoke", NONE_OR_SIGNAL, IN_POLICY(on_revoke), 0, 0, "none", false,
 	 "the signal for a process that is asked to release its lock, besides POLLPRI"},
 	{"locks", "recipe", RECIPE, IN_POLICY(recipe), 0, 0, "curator-rw", false,
-	 "which other clients of ZooKeeper share the lock: how its claims are named"},
+	 "which other clients of ZooKeeper or Redis share the lock"},
 	{"locks", "exclusive_open", EXCLUSIVE_OPEN, IN_POLICY(exclusive_open), 0, 0, "wait", false,
 	 "open(O_CREAT|O_EXCL) waits for the lock, is refused if it is held, or takes no lock"},
 	{"locks", "style", STYLE, IN_POLICY(style), 0, 0, "lock", false,
@@ -310,27 +310,47 @@ static void apply_section(struct lock_policy *policy, const struct config_sectio
 	}
 }
 
-bool config_lacks_recipe(const struct config *config)
+/* Whether locks of a store may have it. Without a service it is but a name, and the url may come
+ * later. */
+static bool has_recipe(const char *scheme, int64_t recipe)
 {
-	for (size_t i = 0; i < config->store_count; i++) {
-		const char *scheme = config->stores[i].url.scheme;
+	if (recipe == CLAIM_CURATOR_RW || strcmp(scheme, STORE_SCHEME_LOCAL) == 0)
+		return true;
+	return strcmp(scheme,
+		      recipe == CLAIM_REDISSON ? STORE_SCHEME_REDIS : STORE_SCHEME_ZOOKEEPER) == 0;
+}
 
-		if (strcmp(scheme, STORE_SCHEME_ETCD) != 0 &&
-		    strcmp(scheme, STORE_SCHEME_REDIS) != 0)
-			return false;
-	}
+bool config_lacks_recipe(const struct config *config, int64_t *ret)
+{
 	for (size_t i = 0; i < config->section_count; i++) {
 		struct lock_policy policy = {.recipe = CLAIM_CURATOR_RW};
+		size_t j = 0;
+
 		apply_section(&policy, &config->sections[i]);
-		if (policy.recipe != CLAIM_CURATOR_RW)
+		while (j < config->store_count &&
+		       !has_recipe(config->stores[j].url.scheme, policy.recipe))
+			j++;
+		if (j == config->store_count) {
+			*ret = policy.recipe;
 			return true;
+		}
 	}
 	return false;
+}
+
+void config_explain_recipe(int64_t recipe, char *why, size_t why_bytes)
+{
+	const char *store = recipe == CLAIM_REDISSON ? "Redis" : "ZooKeeper";
+
+	snprintf(why, why_bytes,
+		 "recipe = %s is for %s, expected it left out where %s keeps no locks",
+		 claim_recipe_names[recipe], store, store);
 }
 
 int config_check(const struct config *config, char *why, size_t why_bytes)
 {
 	char detail[CONFIG_WHY_BYTES];
+	int64_t recipe;
 	const char *key;
 
 	for (size_t i = 0; i < config->store_count; i++) {
@@ -343,8 +363,9 @@ int config_check(const struct config *config, char *why, size_t why_bytes)
 			 detail);
 		return -EINVAL;
 	}
-	if (config_lacks_recipe(config)) {
-		snprintf(why, why_bytes, "[locks]: %s", CONFIG_RECIPE_IS_FOREIGN);
+	if (config_lacks_recipe(config, &recipe)) {
+		config_explain_recipe(recipe, detail, sizeof(detail));
+		snprintf(why, why_bytes, "[locks]: %s", detail);
 		return -EINVAL;
 	}
 	return 0;

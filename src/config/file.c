@@ -11,6 +11,7 @@
  * which look like lines that go on with a value: on_key() joins what belongs together, and
  * finish_key() takes the whole.
  */
+#include "claim/name.h"
 #include "config/internal.h"
 
 #include <errno.h>
@@ -54,15 +55,15 @@ struct reading {
 	int error; /* the first error; its message is in why */
 	char *why;
 	size_t why_bytes;
-	const char *section;  /* NULL before the first header */
-	int header;	      /* its line, */
-	size_t place;	      /* and which of that name it is, for config_set_key() */
-	size_t first_pattern; /* the first section with a pattern that this file made, */
-	size_t first_prefix;  /* and the first store with a prefix */
-	uint64_t keys_seen;   /* since the header, as CONFIG_KEY_BITs, */
-	int key_lines[64];    /* and where; by the key's place in config_keys */
-	int recipe_line;      /* the first in the file with a recipe; 0: none */
-	bool is_indented;     /* the line */
+	const char *section;		 /* NULL before the first header */
+	int header;			 /* its line, */
+	size_t place;			 /* and which of that name it is, for config_set_key() */
+	size_t first_pattern;		 /* the first section with a pattern that this file made, */
+	size_t first_prefix;		 /* and the first store with a prefix */
+	uint64_t keys_seen;		 /* since the header, as CONFIG_KEY_BITs, */
+	int key_lines[64];		 /* and where; by the key's place in config_keys */
+	int recipe_lines[CLAIM_RECIPES]; /* the first in the file with each of them; 0: none */
+	bool is_indented;		 /* the line */
 	struct part part;
 	struct open_key open;
 	uint64_t opened; /* [mount], [store], [locks]: CONFIG_KEY_BITs of their first keys */
@@ -484,8 +485,10 @@ static int on_key(void *user, const char *section, const char *name, const char 
 		return !fail_long(reading);
 	reading->keys_seen |= CONFIG_KEY_BIT(key);
 	reading->key_lines[key - config_keys] = reading->line;
-	if (key->type == RECIPE && strcmp(value, key->fallback) != 0 && reading->recipe_line == 0)
-		reading->recipe_line = reading->line;
+	for (int i = 0; key->type == RECIPE && i < CLAIM_RECIPES; i++) {
+		if (strcmp(value, claim_recipe_names[i]) == 0 && reading->recipe_lines[i] == 0)
+			reading->recipe_lines[i] = reading->line;
+	}
 	reading->open.key = key;
 	reading->open.value[0] = '\0';
 	return !add_value(reading, value);
@@ -502,6 +505,8 @@ static int compare_prefixes(const void *a, const void *b)
 static int parse(struct reading *reading)
 {
 	struct config *config = reading->config;
+	char detail[CONFIG_WHY_BYTES];
+	int64_t recipe;
 	int result;
 
 	reading->first_pattern = config->section_count;
@@ -511,8 +516,11 @@ static int parse(struct reading *reading)
 		fail(reading, -ENOMEM, "out of memory");
 	else if (!reading->error && finish_key(reading) == 0)
 		end_section(reading);
-	if (!reading->error && reading->recipe_line > 0 && config_lacks_recipe(config))
-		fail_above(reading, reading->recipe_line, CONFIG_RECIPE_IS_FOREIGN);
+	if (!reading->error && config_lacks_recipe(config, &recipe) &&
+	    reading->recipe_lines[recipe] > 0) {
+		config_explain_recipe(recipe, detail, sizeof(detail));
+		fail_above(reading, reading->recipe_lines[recipe], "%s", detail);
+	}
 	/* In one order, whatever that in the file: another process, which may read another file,
 	 * goes on with the stores by their place. */
 	qsort(config->stores + 1, config->store_count - 1, sizeof(*config->stores),

@@ -36,12 +36,10 @@ const struct config_key *config_find_key(const char *section, const char *name);
 int config_set_key(struct config *config, const struct config_key *key, size_t place,
 		   const char *text, char *why, size_t why_bytes);
 
-/* What is wrong if config_lacks_recipe(). */
-#define CONFIG_RECIPE_IS_FOREIGN                                                                   \
-	"recipe is for ZooKeeper, expected it left out where etcd or Redis is the store"
-
-/* Whether a recipe is set though no lock can have one, because all stores are etcd's or Redis'. */
-bool config_lacks_recipe(const struct config *config);
+/* Whether a recipe is set, *ret, that no lock can have, as it is of none of the stores; and what is
+ * wrong then. */
+bool config_lacks_recipe(const struct config *config, int64_t *ret);
+void config_explain_recipe(int64_t recipe, char *why, size_t why_bytes);
 
 /* The key of a section of [locks] that does not go with "slots" there; NULL: there is none. What
  * other sections say of that is not heeded for such a lock (engine/handoff.c). */

@@ -68,6 +68,8 @@ static int read_line(struct view_asker *asker, const char *line, size_t line_byt
 		return read_text(value, bytes, &asker->command);
 	if ((value = value_of(line, line_bytes, "kind", &bytes)) != NULL)
 		asker->kind = read_kind(value, bytes);
+	else if ((value = value_of(line, line_bytes, "client", &bytes)) != NULL)
+		asker->is_other = bytes == strlen("other") && memcmp(value, "other", bytes) == 0;
 	else if ((value = value_of(line, line_bytes, "pid", &bytes)) != NULL)
 		asker->pid = read_number(value, bytes, INT32_MAX);
 	else if ((value = value_of(line, line_bytes, "uid", &bytes)) != NULL)
@@ -93,6 +95,7 @@ void view_asker_drop(struct view_asker *asker)
 	free(asker->command);
 	asker->host = asker->command = NULL;
 	asker->kind = NULL;
+	asker->is_other = false;
 	asker->pid = asker->uid = -1;
 }
 

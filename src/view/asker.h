@@ -6,6 +6,7 @@
 #ifndef DLOCKFS_VIEW_ASKER_H
 #define DLOCKFS_VIEW_ASKER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -16,6 +17,7 @@ struct view_asker {
 	char *command;
 	int64_t pid; /* -1: unknown, as is uid */
 	int64_t uid;
+	bool is_other; /* a client without dlockfs, whatever the claim is named */
 };
 
 /* Reads what the text, of lines "key=value", says. Values that are not well-formed are left out.

@@ -218,7 +218,7 @@ static void write_claim(FILE *out, const struct view_claim *view, size_t positio
 	}
 	view_asker_write_since(out, &view->asker);
 	write_delay(out, view);
-	fprintf(out, " client=%s", ours ? "dlockfs" : "other");
+	fprintf(out, " client=%s", ours && !view->asker.is_other ? "dlockfs" : "other");
 	if (view->known && view->session != 0)
 		fprintf(out, " session=0x%" PRIx64, view->session);
 	else if (view->known && !view->orphan)

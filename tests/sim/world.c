@@ -688,7 +688,7 @@ static void draw_recipes(struct world *world)
 	if (prng_chance(&prng, 50))
 		return;
 	for (int lock = 0; lock < LOCKS_MAX; lock++)
-		world->policies[lock].recipe = (int64_t)prng_below(&prng, CLAIM_RECIPES);
+		world->policies[lock].recipe = (int64_t)prng_below(&prng, CLAIM_REDISSON);
 }
 
 /* Likewise. */

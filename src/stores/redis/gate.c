@@ -11,7 +11,7 @@
 
 #include "base/escape.h"
 
-enum { TEXT_BYTES = 512, SHOWN_BYTES = 192 };
+enum { TEXT_BYTES = 512, SHOWN_BYTES = 384 };
 
 /* The host that a value of dlockfs names. */
 static bool read_host(const char *holder, char host[SHOWN_BYTES])
@@ -30,21 +30,27 @@ static bool read_host(const char *holder, char host[SHOWN_BYTES])
 	return true;
 }
 
+static void explain_block(const struct redis_gate *gate, char *text, size_t bytes)
+{
+	snprintf(text, bytes, "%s%s has no end and is not ours: it blocks %s until it is deleted",
+		 gate->store->prefix, gate->path, gate->path);
+}
+
 /* Behind a turn of this host the gate waits for the claims in front of it: who holds one of them
  * and asks for more goes before it. */
 static char *make_text(const struct redis_gate *gate, const struct redis_holder *holder)
 {
 	const char *value = holder->value != NULL ? holder->value : "";
-	char shown[SHOWN_BYTES], text[TEXT_BYTES];
+	char shown[SHOWN_BYTES], text[TEXT_BYTES], why[TEXT_BYTES];
 	int bytes;
 
 	if (read_host(value, shown)) {
 		bytes = snprintf(text, sizeof(text), "format=1\nmode=exclusive\nhost=%s\n", shown);
 	} else if (*value != '\0') {
-		/* Of another client, as the first line is not that of dlockfs. */
-		escape_format(shown, sizeof(shown), value);
-		bytes = snprintf(text, sizeof(text), "command=%s%s\nmode=exclusive\n", shown,
-				 holder->is_endless ? "%20(without%20end)" : "");
+		explain_block(gate, why, sizeof(why));
+		escape_format(shown, sizeof(shown), holder->is_endless ? why : value);
+		bytes = snprintf(text, sizeof(text),
+				 "format=1\nmode=exclusive\nclient=other\ncommand=%s\n", shown);
 	} else {
 		bytes = snprintf(text, sizeof(text), "format=1\nmode=exclusive\n");
 	}
@@ -58,6 +64,8 @@ static void set_text(struct redis_gate *gate, const struct redis_holder *holder)
 {
 	struct store *strangers = gate->store->queues.strangers;
 	char *text = make_text(gate, holder);
+
+	gate->blocks = holder->is_endless && holder->value != NULL && !holder->waits;
 
 	if (text == NULL || (gate->text != NULL && strcmp(text, gate->text) == 0) ||
 	    store_local_rewrite(strangers, gate->path, gate->name, text) < 0) {
@@ -111,6 +119,17 @@ void redis_gate_lower(struct redis_gate *gate)
 	gate->name[0] = '\0';
 	free(gate->text);
 	gate->text = NULL;
+	gate->blocks = false;
+}
+
+void redis_gate_warn(const struct redis_gate *gate, void (*say)(void *context, const char *text),
+		     void *context)
+{
+	char text[2 * PATH_MAX + TEXT_BYTES];
+
+	explain_block(gate, text, sizeof(text));
+	if (gate->blocks)
+		say(context, text);
 }
 
 bool redis_gate_read(struct redis_gate *gate, const char *text)

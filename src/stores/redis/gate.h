@@ -12,7 +12,8 @@
 #include "claim/name.h"
 #include "stores/redis/state.h"
 
-/* What the values of this host's keys begin with: "dlockfs:HOST:", and 32 digits behind it. */
+/* What the values of this host's keys begin with: "dlockfs:HOST:", and 32 digits behind it, and
+ * what the dialect adds. */
 #define REDIS_VALUE_MARK "dlockfs:"
 
 struct redis_gate {
@@ -22,6 +23,7 @@ struct redis_gate {
 	char name[CLAIM_NAME_BYTES]; /* "": there is none */
 	int64_t order;
 	char *text;
+	bool blocks; /* the key is another client's, and has no end */
 };
 
 /* Who is behind the gate. */
@@ -39,6 +41,12 @@ void redis_gate_show(struct redis_gate *gate, const struct redis_holder *holder)
 
 /* Takes the gate away. */
 void redis_gate_lower(struct redis_gate *gate);
+
+/* Calls say() if the lock is blocked until somebody deletes the key by hand, with a line for
+ * people.
+ */
+void redis_gate_warn(const struct redis_gate *gate, void (*say)(void *context, const char *text),
+		     void *context);
 
 /* Of another process: notes the name of the gate, and is false if it is none; and, once the claims
  * are there, puts the gate back where it stood, if there was one: 0 or -ENOMEM. */

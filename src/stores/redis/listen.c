@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,12 +14,22 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "stores/redis/part.h"
+#include "stores/redis/dialect.h"
 
 #define EVENTS "__keyspace@0__:"
 
+/* Those of the dialect, and that of the server's events. */
+enum { EVENTS_CHANNEL = DIALECT_CHANNELS_MAX, CHANNELS_MAX };
+
+struct heard_channel {
+	UT_hash_handle hh;
+	struct heard_key *heard;
+	char *name; /* NULL: it is not heard */
+};
+
 struct heard_key {
 	UT_hash_handle hh;
+	struct heard_channel channels[CHANNELS_MAX];
 	char key[];
 };
 
@@ -31,26 +42,22 @@ struct listen {
 	void (*on_hint)(void *context, const char *key);
 	void *context;
 	struct heard_key *keys;
+	struct heard_channel *channels;
 	size_t count;
 	struct listener listeners[];
 };
 
 /* Each channel by itself: a user may be allowed one and not the other. Without connection it is
  * done when there is one; what there is no memory for is not heard. */
-static void send(struct wire *wire, const char *verb, const char *key)
+static void send(struct wire *wire, const char *verb, const struct heard_key *heard)
 {
-	char *channels[2] = {part_channel(key), NULL};
+	for (size_t i = 0; i < CHANNELS_MAX; i++) {
+		const char *name = heard->channels[i].name;
+		const char *const words[] = {verb, name};
+		const size_t bytes[] = {strlen(verb), name != NULL ? strlen(name) : 0};
 
-	if (asprintf(&channels[1], EVENTS "%s", key) < 0)
-		channels[1] = NULL;
-	for (size_t i = 0; i < 2; i++) {
-		const char *const words[] = {verb, channels[i]};
-		const size_t bytes[] = {strlen(verb),
-					channels[i] != NULL ? strlen(channels[i]) : 0};
-
-		if (channels[i] != NULL)
+		if (name != NULL)
 			wire_send(wire, NULL, 2, words, bytes);
-		free(channels[i]);
 	}
 }
 
@@ -60,7 +67,7 @@ static void on_ready(void *context)
 	struct heard_key *heard, *next;
 
 	HASH_ITER (hh, listener->listen->keys, heard, next)
-		send(listener->wire, "SUBSCRIBE", heard->key);
+		send(listener->wire, "SUBSCRIBE", heard);
 }
 
 static void on_lost(void *context, const char *why)
@@ -84,16 +91,15 @@ static bool is_end(const char *event)
 
 /* The key that may be free, by a message on that channel. */
 static const struct heard_key *find_heard(const struct listen *listen,
-					  const struct reply_value *channel, const char *message)
+					  const struct reply_value *name, const char *message)
 {
-	size_t begin = strlen(EVENTS), end = strlen(PART_CHANNEL);
-	struct heard_key *heard = NULL;
+	struct heard_channel *channel;
 
-	if (channel->bytes > end && strcmp(channel->text + channel->bytes - end, PART_CHANNEL) == 0)
-		HASH_FIND(hh, listen->keys, channel->text, channel->bytes - end, heard);
-	else if (strncmp(channel->text, EVENTS, begin) == 0 && is_end(message))
-		HASH_FIND(hh, listen->keys, channel->text + begin, channel->bytes - begin, heard);
-	return heard;
+	HASH_FIND(hh, listen->channels, name->text, name->bytes, channel);
+	if (channel == NULL ||
+	    (channel == &channel->heard->channels[EVENTS_CHANNEL] && !is_end(message)))
+		return NULL;
+	return channel->heard;
 }
 
 static void on_message(void *context, const struct reply *message)
@@ -144,8 +150,28 @@ struct listen *listen_create(const struct wire_options *servers, size_t count, i
 	return NULL;
 }
 
+static void add_channel(struct listen *listen, struct heard_key *heard, size_t i, char *name)
+{
+	struct heard_channel *channel = &heard->channels[i];
+
+	if (name == NULL)
+		return;
+	channel->heard = heard;
+	channel->name = name;
+	HASH_ADD_KEYPTR(hh, listen->channels, name, strlen(name), channel);
+	if (channel->hh.tbl != NULL)
+		return;
+	channel->name = NULL;
+	free(name);
+}
+
 static void delete (struct listen *listen, struct heard_key *heard)
 {
+	for (size_t i = 0; i < CHANNELS_MAX; i++) {
+		if (heard->channels[i].name != NULL)
+			HASH_DELETE(hh, listen->channels, &heard->channels[i]);
+		free(heard->channels[i].name);
+	}
 	HASH_DELETE(hh, listen->keys, heard);
 	free(heard);
 }
@@ -163,9 +189,10 @@ void listen_destroy(struct listen *listen)
 	free(listen);
 }
 
-int listen_add(struct listen *listen, const char *key)
+int listen_add(struct listen *listen, const char *key, const struct dialect *dialect)
 {
 	struct heard_key *heard;
+	char *events;
 
 	HASH_FIND_STR(listen->keys, key, heard);
 	if (heard != NULL)
@@ -179,8 +206,12 @@ int listen_add(struct listen *listen, const char *key)
 		free(heard);
 		return -ENOMEM;
 	}
+	for (size_t i = 0; i < dialect_channels(dialect); i++)
+		add_channel(listen, heard, i, dialect_channel(dialect, i, key));
+	if (asprintf(&events, EVENTS "%s", key) >= 0)
+		add_channel(listen, heard, EVENTS_CHANNEL, events);
 	for (size_t i = 0; i < listen->count; i++)
-		send(listen->listeners[i].wire, "SUBSCRIBE", key);
+		send(listen->listeners[i].wire, "SUBSCRIBE", heard);
 	return 0;
 }
 
@@ -192,7 +223,7 @@ void listen_remove(struct listen *listen, const char *key)
 	if (heard == NULL)
 		return;
 	for (size_t i = 0; i < listen->count; i++)
-		send(listen->listeners[i].wire, "UNSUBSCRIBE", key);
+		send(listen->listeners[i].wire, "UNSUBSCRIBE", heard);
 	delete (listen, heard);
 }
 

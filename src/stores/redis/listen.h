@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Who listens on which keys, and one connection to each server for that. What is heard: that
- * somebody of ours has given the key back; and, where the server tells of it
+ * somebody has given the key back who tells of it (dialect.h); and, where the server tells of it
  * (notify-keyspace-events), that the key was removed or has ended, by whomever. Each message can be
  * lost.
  *
@@ -15,6 +15,7 @@
 #include "base/timers.h"
 #include "stores/redis/wire/wire.h"
 
+struct dialect;
 struct listen;
 
 /* Connects to as many servers as there are options. What they point to stays. `epoll` is to have
@@ -25,7 +26,7 @@ struct listen *listen_create(const struct wire_options *servers, size_t count, i
 void listen_destroy(struct listen *listen); /* NULL is fine */
 
 /* As redis_listen() and redis_unlisten(). */
-int listen_add(struct listen *listen, const char *key);
+int listen_add(struct listen *listen, const char *key, const struct dialect *dialect);
 void listen_remove(struct listen *listen, const char *key);
 
 void listen_flush(struct listen *listen);

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "stores/redis/dialect.h"
 
 static struct redis_lock *lock_of(struct key *key)
 {
@@ -45,8 +46,9 @@ static int draw_value(struct redis_lock *lock)
 
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return -EIO;
-	snprintf(lock->value, sizeof(lock->value), REDIS_VALUE_MARK "%s:%016llx%016llx",
-		 lock->store->host, (unsigned long long)random[0], (unsigned long long)random[1]);
+	snprintf(lock->value, sizeof(lock->value), REDIS_VALUE_MARK "%s:%016llx%016llx%s",
+		 lock->store->host, (unsigned long long)random[0], (unsigned long long)random[1],
+		 dialect_of_recipe(lock->gate.recipe)->suffix);
 	return 0;
 }
 
@@ -89,8 +91,7 @@ static void note_refusal(const struct redis_lock *lock, int error)
 	if (log_limit_passes(&lock->store->refusals, clock_now_ms(), "key", lock->path,
 			     strlen(lock->path), error))
 		log_error("redis: key of lock %s: %s", lock->path,
-			  error == -EBADMSG ? "it is of another type, and no lock of SET"
-					    : strerror(-error));
+			  error == -EBADMSG ? dialect_of(lock->value)->mistaken : strerror(-error));
 }
 
 static void on_done(struct redis_request *request, const struct redis_answer *answer)
@@ -408,7 +409,8 @@ static void attend(struct redis_lock *lock)
 	bool waits = lock->key.step == KEY_ELSEWHERE && lock->key.waiting > 0 && service != NULL;
 
 	if (waits && !lock->is_listening)
-		lock->is_listening = redis_listen(service, lock->name) == 0;
+		lock->is_listening =
+			redis_listen(service, lock->name, dialect_of(lock->value)) == 0;
 	else if (!waits && lock->is_listening)
 		redis_unlisten(service, lock->name);
 	lock->is_listening &= waits;
@@ -495,6 +497,13 @@ void redis_locks_resume(struct store_redis *store)
 		key_connected(&lock->key, now_ms);
 		redis_lock_settle(lock);
 	}
+}
+
+void redis_locks_warn(const struct store_redis *store, void (*say)(void *context, const char *text),
+		      void *context)
+{
+	for (const struct redis_lock *lock = store->locks; lock != NULL; lock = lock->hh.next)
+		redis_gate_warn(&lock->gate, say, context);
 }
 
 void redis_locks_free(struct store_redis *store)

@@ -11,12 +11,13 @@
 #include <uthash.h>
 
 #include "stores/redis/call.h"
+#include "stores/redis/dialect.h"
 #include "stores/redis/gate.h"
 #include "stores/redis/key.h"
 #include "stores/redis/service.h"
 #include "stores/redis/state.h"
 
-enum { REDIS_VALUE_BYTES = 8 + HOST_NAME_MAX + 1 + 32 + 1 };
+enum { REDIS_VALUE_BYTES = 8 + HOST_NAME_MAX + 1 + 32 + DIALECT_SUFFIX_BYTES + 1 };
 
 /* The engine is told of a key that was lost, and then asks for the queue. Until it has that, it
  * takes claims for standing that have gone. */
@@ -83,6 +84,10 @@ void redis_locks_suspend(struct store_redis *store);
 
 /* The servers can be asked again. */
 void redis_locks_resume(struct store_redis *store);
+
+/* Calls redis_gate_warn() of each. */
+void redis_locks_warn(const struct store_redis *store, void (*say)(void *context, const char *text),
+		      void *context);
 
 /* Frees all, without asking anybody for anything. */
 void redis_locks_free(struct store_redis *store);

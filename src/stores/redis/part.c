@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the scripts, and the words of commands. Must not know how many servers there are. Loop
- * thread.
+ * Owns the words of commands. Must not know how many servers there are. Loop thread.
  *
  * Each verb is one step at the server: a command, or a script, of which nothing else comes in
  * between. What is asked besides is only for people, and for who waits: GETRANGE cuts what others
@@ -17,37 +16,17 @@
 
 #include <openssl/sha.h>
 
-/* A message that a user may not send is not missed: who waits asks again. */
-static const char renew_script[] = "if redis.call('GET',KEYS[1])==ARGV[1] then "
-				   "return redis.call('PEXPIRE',KEYS[1],ARGV[2]) else return 0 end";
-static const char give_script[] =
-	"if redis.call('GET',KEYS[1])==ARGV[1] then redis.call('DEL',KEYS[1]) "
-	"redis.pcall('PUBLISH',ARGV[2],'') return 1 else return 0 end";
-static const char stamp_script[] =
-	"if redis.call('GET',KEYS[1])==ARGV[1] then redis.call('PEXPIRE',KEYS[1],ARGV[2]) "
-	"return redis.call('INCR',KEYS[2]) else return 0 end";
-
 #define RANGE_END "4095"
 _Static_assert(REDIS_VALUE_BYTES_MAX == 4096, "RANGE_END");
 
-#define STAMPS "//stamps"
+enum { STEP, HOLDER, END }; /* the commands of a part */
 
-static char *beside(const char *key, const char *name)
-{
-	char *text;
-
-	return asprintf(&text, "%s%s", key, name) >= 0 ? text : NULL;
-}
-
-char *part_channel(const char *key)
-{
-	return beside(key, PART_CHANNEL);
-}
+enum { WORDS_MAX = 5 + DIALECT_CHANNELS_MAX };
 
 /* Sends a command of these words, up to a NULL. */
 static int send_words(struct part *part, int which, const char *const *words)
 {
-	size_t bytes[8];
+	size_t bytes[WORDS_MAX];
 	int count = 0, error;
 
 	for (; words[count] != NULL; count++)
@@ -86,43 +65,68 @@ static void name_hash(const char *script, char hex[2 * SHA_DIGEST_LENGTH + 1])
 	strcpy(hex, at->hex);
 }
 
-/* Calls the script of the verb, by its hash or its text. */
-static int send_script(struct part *part, bool by_text)
+/* What the verb names beside the key: to be freed, up to a NULL. Returns 0 or -ENOMEM. */
+static int make_names(const struct part *part, char *names[DIALECT_CHANNELS_MAX + 1])
 {
-	const char *script = part->verb == REDIS_RENEW	? renew_script
-			     : part->verb == REDIS_GIVE ? give_script
-							: stamp_script;
-	char ttl[24], hex[2 * SHA_DIGEST_LENGTH + 1];
-	const char *verb = by_text ? "EVAL" : "EVALSHA", *name = by_text ? script : hex;
-	char *other = beside(part->key, part->verb == REDIS_GIVE ? PART_CHANNEL : STAMPS);
-	int error;
+	size_t count = part->verb == REDIS_GIVE	   ? dialect_channels(part->dialect)
+		       : part->verb == REDIS_STAMP ? 1
+						   : 0;
+	int error = 0;
 
-	if (other == NULL)
-		return -ENOMEM;
-	snprintf(ttl, sizeof(ttl), "%" PRId64, part->ttl_ms);
-	name_hash(script, hex);
-	if (part->verb == REDIS_GIVE)
-		error = SEND(part, 0, verb, name, "1", part->key, part->value, other);
-	else if (part->verb == REDIS_RENEW)
-		error = SEND(part, 0, verb, name, "1", part->key, part->value, ttl);
-	else
-		error = SEND(part, 0, verb, name, "2", part->key, other, part->value, ttl);
-	if (!error && is_for_replicas(part))
-		replicas_note(part->replicas);
-	free(other);
+	for (size_t i = 0; i < count && !error; i++) {
+		names[i] = part->verb == REDIS_GIVE ? dialect_channel(part->dialect, i, part->key)
+						    : dialect_counter(part->key);
+		error = names[i] == NULL ? -ENOMEM : 0;
+	}
 	return error;
 }
 
+/* Calls the script of the verb, by its hash or its text. */
+static int send_script(struct part *part, bool by_text)
+{
+	const char *script =
+		part->verb != REDIS_READ ? part->dialect->scripts[part->verb] : dialect_hash_holder;
+	char *names[DIALECT_CHANNELS_MAX + 1] = {NULL}, ttl[24], hex[2 * SHA_DIGEST_LENGTH + 1];
+	const char *words[WORDS_MAX + 1] = {"EVALSHA", hex, "1", part->key};
+	size_t count = 4;
+	int error = make_names(part, names);
+
+	name_hash(script, hex);
+	snprintf(ttl, sizeof(ttl), "%" PRId64, part->ttl_ms);
+	if (by_text)
+		words[0] = "EVAL", words[1] = script;
+	if (part->verb == REDIS_STAMP)
+		words[2] = "2", words[count++] = names[0];
+	if (part->verb != REDIS_READ)
+		words[count++] = part->value;
+	if (is_for_replicas(part))
+		words[count++] = ttl;
+	for (size_t i = 0; part->verb == REDIS_GIVE && names[i] != NULL; i++)
+		words[count++] = names[i];
+	if (!error)
+		error = send_words(part, STEP, words);
+	if (!error && is_for_replicas(part) && part->verb != REDIS_TAKE)
+		replicas_note(part->replicas);
+	for (size_t i = 0; names[i] != NULL; i++)
+		free(names[i]);
+	return error;
+}
+
+/* Without what is asked besides the holder is not known, or not whether the key ends. The script
+ * not by its hash: what has to be sent again could come behind a GIVE. */
 static int send_take(struct part *part)
 {
+	bool is_script = part->dialect->scripts[REDIS_TAKE] != NULL;
 	char ttl[24];
 	int error;
 
 	snprintf(ttl, sizeof(ttl), "%" PRId64, part->ttl_ms);
-	error = SEND(part, 0, "SET", part->key, part->value, "NX", "PX", ttl);
-	/* Without it the holder is not known. */
+	error = is_script ? send_script(part, true)
+			  : SEND(part, STEP, "SET", part->key, part->value, "NX", "PX", ttl);
+	if (!error && !is_script)
+		SEND(part, HOLDER, "GETRANGE", part->key, "0", RANGE_END);
 	if (!error)
-		SEND(part, 1, "GETRANGE", part->key, "0", RANGE_END);
+		SEND(part, END, "PTTL", part->key);
 	if (!error)
 		replicas_note(part->replicas);
 	return error;
@@ -130,9 +134,9 @@ static int send_take(struct part *part)
 
 static int send_read(struct part *part)
 {
-	int error = SEND(part, 0, "GETRANGE", part->key, "0", RANGE_END);
+	int error = SEND(part, STEP, "GETRANGE", part->key, "0", RANGE_END);
 
-	if (!error && SEND(part, 1, "PTTL", part->key) != 0)
+	if (!error && SEND(part, END, "PTTL", part->key) != 0)
 		part->answer.error = -EIO;
 	return error;
 }
@@ -140,17 +144,17 @@ static int send_read(struct part *part)
 /* By the command that removes a key if it has a value. */
 static int send_delete(struct part *part, enum info_delete delete)
 {
-	char *channel = part_channel(part->key);
+	char *channel = dialect_channel(part->dialect, 0, part->key);
 	int error;
 
 	if (channel == NULL)
 		return -ENOMEM;
 	if (delete == INFO_DELETE_DELEX)
-		error = SEND(part, 0, "DELEX", part->key, "IFEQ", part->value);
+		error = SEND(part, STEP, "DELEX", part->key, "IFEQ", part->value);
 	else
-		error = SEND(part, 0, "DELIFEQ", part->key, part->value);
+		error = SEND(part, STEP, "DELIFEQ", part->key, part->value);
 	if (!error)
-		SEND(part, 1, "PUBLISH", channel, "");
+		SEND(part, HOLDER, "PUBLISH", channel, "");
 	free(channel);
 	return error;
 }
@@ -166,7 +170,21 @@ static int judge(struct part *part, const struct reply *reply)
 	return part->word != NULL ? part->word->error : -EIO;
 }
 
-static void on_verb(struct part *part, const struct reply *reply)
+/* Keeps the value that is in the key. */
+static void keep_holder(struct part *part, const struct reply *reply)
+{
+	if (reply == NULL || reply->value.kind != REPLY_STRING || reply->value.bytes == 0 ||
+	    reply->value.bytes > REDIS_VALUE_BYTES_MAX)
+		return;
+	part->holder = malloc(reply->value.bytes + 1);
+	if (part->holder == NULL)
+		return;
+	memcpy(part->holder, reply->value.text, reply->value.bytes + 1);
+	part->answer.holder = part->holder;
+	part->answer.holder_bytes = reply->value.bytes;
+}
+
+static void on_step(struct part *part, const struct reply *reply)
 {
 	const struct reply_value *value = reply != NULL ? &reply->value : NULL;
 	int error = judge(part, reply);
@@ -174,13 +192,17 @@ static void on_verb(struct part *part, const struct reply *reply)
 
 	switch (part->verb) {
 	case REDIS_TAKE:
-		is_right =
-			value != NULL && (value->kind == REPLY_STATUS || value->kind == REPLY_NIL);
-		if (is_right && value->kind == REPLY_NIL)
+		is_right = value != NULL &&
+			   (value->kind == REPLY_STATUS || value->kind == REPLY_NIL ||
+			    (value->kind == REPLY_STRING && part->dialect->scripts[REDIS_TAKE]));
+		if (is_right && value->kind != REPLY_STATUS)
 			error = -EEXIST;
+		keep_holder(part, reply);
 		break;
 	case REDIS_READ:
-		is_right = value != NULL && value->kind == REPLY_STRING;
+		is_right = value != NULL && (value->kind == REPLY_STRING ||
+					     (value->kind == REPLY_NIL && part->is_hash));
+		keep_holder(part, reply);
 		break;
 	case REDIS_RENEW:
 	case REDIS_GIVE:
@@ -198,38 +220,29 @@ static void on_verb(struct part *part, const struct reply *reply)
 		part->answer.error = error;
 }
 
-/* Keeps the value that is in the key. */
-static void keep_holder(struct part *part, const struct reply *reply)
+static void on_holder(struct part *part, const struct reply *reply)
 {
-	if (reply == NULL || reply->value.kind != REPLY_STRING || reply->value.bytes == 0 ||
-	    reply->value.bytes > REDIS_VALUE_BYTES_MAX)
+	if (part->verb != REDIS_TAKE || part->answer.error != -EEXIST)
 		return;
-	part->holder = malloc(reply->value.bytes + 1);
-	if (part->holder == NULL)
-		return;
-	memcpy(part->holder, reply->value.text, reply->value.bytes + 1);
-	part->answer.holder = part->holder;
-	part->answer.holder_bytes = reply->value.bytes;
+	keep_holder(part, reply);
+	if (judge(part, reply) == -EBADMSG)
+		part->answer.error = -EBADMSG;
 }
 
-/* What was asked besides. */
-static void on_more(struct part *part, const struct reply *reply)
+static void on_end(struct part *part, const struct reply *reply)
 {
 	const struct reply_value *value = reply != NULL ? &reply->value : NULL;
+	bool is_known = value != NULL && value->kind == REPLY_INTEGER;
 
-	if (part->verb == REDIS_TAKE && part->answer.error == -EEXIST) {
-		keep_holder(part, reply);
-		if (judge(part, reply) == -EBADMSG)
-			part->answer.error = -EBADMSG;
-	} else if (part->verb == REDIS_READ && part->answer.error == 0) {
-		part->answer.error = judge(part, reply);
-		if (value != NULL && value->kind == REPLY_INTEGER)
-			part->answer.ttl_ms = value->integer;
-		else if (part->answer.error == 0)
-			part->answer.error = -EIO;
-		if (part->answer.ttl_ms < REDIS_TTL_NEVER)
-			part->answer.error = -ENOENT;
-	}
+	if (is_known && (part->verb == REDIS_READ || part->answer.error == -EEXIST))
+		part->answer.ttl_ms = value->integer;
+	if (part->verb != REDIS_READ || part->answer.error != 0)
+		return;
+	part->answer.error = judge(part, reply);
+	if (!is_known && part->answer.error == 0)
+		part->answer.error = -EIO;
+	if (part->answer.ttl_ms < REDIS_TTL_NEVER)
+		part->answer.error = -ENOENT;
 }
 
 static void finish(struct part *part)
@@ -262,28 +275,55 @@ static void conclude(struct part *part)
 		finish(part);
 }
 
-static void on_first(struct wire_command *command, const struct reply *reply)
+/* Whether the step was sent again, in another way: the script was not there, or what is read is no
+ * string. */
+static bool is_sent_again(struct part *part, const struct reply *reply)
 {
-	struct part *part = (struct part *)((char *)command - offsetof(struct part, commands[0]));
+	const struct word *word;
 
+	if (reply == NULL || reply->value.kind != REPLY_ERROR)
+		return false;
+	if (word_is_noscript(reply->value.text))
+		return send_script(part, true) == 0;
+	word = word_find(reply->value.text);
+	if (part->verb != REDIS_READ || part->is_hash || word == NULL || word->error != -EBADMSG)
+		return false;
+	part->is_hash = true;
+	return send_script(part, false) == 0;
+}
+
+static void on_reply(struct part *part)
+{
 	part->waiting--;
-	if (part->verb == REDIS_READ)
-		keep_holder(part, reply);
-	if (reply == NULL || reply->value.kind != REPLY_ERROR ||
-	    !word_is_noscript(reply->value.text) || send_script(part, true) != 0)
-		on_verb(part, reply);
 	if (part->waiting == 0)
 		conclude(part);
 }
 
-static void on_second(struct wire_command *command, const struct reply *reply)
+static void on_step_reply(struct wire_command *command, const struct reply *reply)
 {
-	struct part *part = (struct part *)((char *)command - offsetof(struct part, commands[1]));
+	struct part *part =
+		(struct part *)((char *)command - offsetof(struct part, commands[STEP]));
 
-	part->waiting--;
-	on_more(part, reply);
-	if (part->waiting == 0)
-		conclude(part);
+	if (!is_sent_again(part, reply))
+		on_step(part, reply);
+	on_reply(part);
+}
+
+static void on_holder_reply(struct wire_command *command, const struct reply *reply)
+{
+	struct part *part =
+		(struct part *)((char *)command - offsetof(struct part, commands[HOLDER]));
+
+	on_holder(part, reply);
+	on_reply(part);
+}
+
+static void on_end_reply(struct wire_command *command, const struct reply *reply)
+{
+	struct part *part = (struct part *)((char *)command - offsetof(struct part, commands[END]));
+
+	on_end(part, reply);
+	on_reply(part);
 }
 
 int part_send(struct part *part, struct wire *wire, struct replicas *replicas,
@@ -291,10 +331,13 @@ int part_send(struct part *part, struct wire *wire, struct replicas *replicas,
 {
 	part->wire = wire;
 	part->replicas = replicas;
+	part->dialect = dialect_of(part->value);
 	part->wait.done = on_replicas;
-	part->commands[0].done = on_first;
-	part->commands[1].done = on_second;
+	part->commands[STEP].done = on_step_reply;
+	part->commands[HOLDER].done = on_holder_reply;
+	part->commands[END].done = on_end_reply;
 	part->waiting = 0;
+	part->is_hash = false;
 	part->holder = NULL;
 	part->word = NULL;
 	part->answer = (struct redis_answer){.ttl_ms = REDIS_TTL_UNKNOWN};
@@ -304,7 +347,7 @@ int part_send(struct part *part, struct wire *wire, struct replicas *replicas,
 	case REDIS_READ:
 		return send_read(part);
 	case REDIS_GIVE:
-		if (delete != INFO_DELETE_SCRIPT)
+		if (delete != INFO_DELETE_SCRIPT && part->dialect->has_delete)
 			return send_delete(part, delete);
 		break;
 	case REDIS_RENEW:

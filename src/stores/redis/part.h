@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "stores/redis/dialect.h"
 #include "stores/redis/replicas.h"
 #include "stores/redis/verb.h"
 #include "stores/redis/wire/info.h"
@@ -30,8 +31,10 @@ struct part {
 	struct wire *wire;
 	struct replicas *replicas;
 	struct replicas_wait wait;
-	struct wire_command commands[2]; /* the verb, and what is asked with it */
-	int waiting;			 /* of the two, for replies */
+	const struct dialect *dialect;	 /* of the value */
+	struct wire_command commands[3]; /* the verb, and what is asked with it */
+	int waiting;			 /* of them, for replies */
+	bool is_hash;			 /* READ: it is no string */
 	struct redis_answer answer;
 	char *holder;		 /* the answer's */
 	const struct word *word; /* the error that the server gave; NULL: none, or no known one */
@@ -40,10 +43,5 @@ struct part {
 /* Sends it. Returns 0, and done() follows; or -ENOTCONN or -ENOMEM. */
 int part_send(struct part *part, struct wire *wire, struct replicas *replicas,
 	      enum info_delete delete);
-
-/* The channel on which it is told that a key was given back: this behind the key. For free(3);
- * NULL: out of memory. */
-#define PART_CHANNEL "//released"
-char *part_channel(const char *key);
 
 #endif

@@ -39,7 +39,7 @@ struct redis_operation {
 	struct redis_request *request; /* NULL: forgotten, or answered */
 	enum redis_verb verb;
 	char *key, *value;
-	int64_t ttl_ms;
+	int64_t ttl_ms, began_us;
 	bool is_decided, is_settled; /* settled: in `settled` of the service, to be answered */
 	struct redis_answer answer;  /* once decided; its holder is */
 	char *holder;
@@ -51,6 +51,7 @@ struct redis_operation {
 struct redis_service {
 	struct redis_events events;
 	void *context;
+	struct store_statistics *statistics; /* NULL: none are kept */
 	int epoll;
 	struct alarm alarm; /* for the first of `timers`, or earlier */
 	struct timers timers;
@@ -143,6 +144,20 @@ static void settle(struct redis_operation *operation)
 		timers_set(&service->timers, &service->soon, clock_now_ms());
 }
 
+static void count_answer(const struct redis_operation *operation)
+{
+	static const enum store_operation counts_as[] = {
+		[REDIS_TAKE] = STORE_PLACE,    [REDIS_RENEW] = STORE_PROVE,
+		[REDIS_GIVE] = STORE_WITHDRAW, [REDIS_STAMP] = STORE_PROVE,
+		[REDIS_READ] = STORE_LOOK,
+	};
+
+	if (operation->service->statistics != NULL)
+		store_statistics_count(operation->service->statistics, counts_as[operation->verb],
+				       histogram_now_us() - operation->began_us,
+				       operation->answer.error);
+}
+
 /* A vote has come, or all that come at once have. */
 static void decide(struct redis_operation *operation)
 {
@@ -153,6 +168,7 @@ static void decide(struct redis_operation *operation)
 	if (error != TALLY_UNDECIDED) {
 		operation->is_decided = true;
 		operation->answer.error = error;
+		count_answer(operation);
 		if (operation->verb == REDIS_TAKE && (error != 0 || operation->request == NULL))
 			undo_take(operation);
 		settle(operation);
@@ -170,7 +186,7 @@ static void keep_answer(struct redis_operation *operation, const struct redis_an
 			operation->answer.holder_bytes = answer->holder_bytes;
 		}
 	}
-	if (answer->error == 0 && answer->ttl_ms != REDIS_TTL_UNKNOWN)
+	if (answer->ttl_ms != REDIS_TTL_UNKNOWN)
 		operation->answer.ttl_ms = answer->ttl_ms;
 	if (answer->error == 0)
 		operation->answer.stamp = answer->stamp;
@@ -263,6 +279,7 @@ int redis_ask(struct redis_service *service, struct redis_request *request, enum
 	operation->service = service;
 	operation->verb = verb;
 	operation->ttl_ms = ttl_ms;
+	operation->began_us = histogram_now_us();
 	operation->answer.ttl_ms = REDIS_TTL_UNKNOWN;
 	operation->key = strdup(key);
 	operation->value = strdup(value != NULL ? value : "");
@@ -387,6 +404,7 @@ int redis_create(const struct redis_options *options, const struct redis_events 
 		return -ENOMEM;
 	service->events = *events;
 	service->context = context;
+	service->statistics = options->statistics;
 	service->settled_end = &service->settled;
 	service->soon.on_due = on_soon;
 	service->alarm = ALARM_NONE;
@@ -469,12 +487,12 @@ bool redis_is_connected(const struct redis_service *service)
 	return count_serving(service) >= majority(service);
 }
 
-int redis_listen(struct redis_service *service, const char *key)
+int redis_listen(struct redis_service *service, const char *key, const struct dialect *dialect)
 {
 	if (service->listen == NULL)
 		service->listen = listen_create(service->options, service->count, service->epoll,
 						&service->timers, on_hint, service);
-	return service->listen != NULL ? listen_add(service->listen, key) : -errno;
+	return service->listen != NULL ? listen_add(service->listen, key, dialect) : -errno;
 }
 
 void redis_unlisten(struct redis_service *service, const char *key)

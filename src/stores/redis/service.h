@@ -5,8 +5,9 @@
  * majority, and what a minority granted is undone.
  *
  * Knows no locks, no leases and no queues. A key has a value, which is new for each time that it is
- * taken, and ends by itself. Beside the key `K` there are the counter `K//stamps` and the channel
- * `K//released`, whose names no lock has: names between slashes are not empty (claim/file_path.h).
+ * taken, and says how the key is written (dialect.h), and ends by itself. Beside the key `K` there
+ * are the counter `K//stamps` and the channel `K//released`, whose names no lock has: names between
+ * slashes are not empty (claim/file_path.h).
  *
  * One connection for requests to each server, and one for messages while anybody listens. Each
  * connection is made again when it is lost, with growing pauses. Nothing blocks, but
@@ -24,6 +25,7 @@
 #include "config/url.h"
 #include "stores/redis/replicas.h"
 #include "stores/redis/verb.h"
+#include "stores/statistics.h"
 
 enum { REDIS_SERVERS_MAX = 16 };
 
@@ -41,6 +43,9 @@ struct redis_options {
 			    up, as is an attempt to connect; with nothing under way it is asked to
 			    answer (PING) after so long a silence */
 	struct replicas_rule replicas; /* of each server: which of them must have a key */
+	/* Where requests are counted: TAKE as place, RENEW and STAMP as prove, GIVE as withdraw,
+	 * READ as look, of several servers each once; must stay. NULL: nowhere. */
+	struct store_statistics *statistics;
 };
 
 struct redis_events {
@@ -55,9 +60,11 @@ struct redis_events {
 	void (*on_hint)(void *context, const char *key);
 };
 
+struct dialect;
 struct redis_service;
 
-/* Begins to connect. Returns 0 or -errno. Everything but options->access is copied. */
+/* Begins to connect. Returns 0 or -errno. Everything but
+ * options->access and options->statistics is copied. */
 int redis_create(const struct redis_options *options, const struct redis_events *events,
 		 void *context, struct redis_service **ret);
 
@@ -89,9 +96,9 @@ int redis_ask(struct redis_service *service, struct redis_request *request, enum
  * undone. One that is not under way is fine. */
 void redis_forget(struct redis_request *request);
 
-/* Hints are wanted for the key, until redis_unlisten(). One that is listened to already, or not, is
- * fine. Returns 0 or -ENOMEM. */
-int redis_listen(struct redis_service *service, const char *key);
+/* Hints are wanted for the key of that dialect, until redis_unlisten(). One that is listened to
+ * already, or not, is fine. Returns 0 or -ENOMEM. */
+int redis_listen(struct redis_service *service, const char *key, const struct dialect *dialect);
 void redis_unlisten(struct redis_service *service, const char *key);
 
 /* Nothing was heard for suspiciously long: connections that nothing passes are left, and pauses

@@ -368,7 +368,10 @@ static const char *trouble(struct store *base)
 static void warn(const struct store *base, void (*say)(void *context, const char *text),
 		 void *context)
 {
-	redis_warn(((const struct store_redis *)base)->service, say, context);
+	const struct store_redis *store = (const struct store_redis *)base;
+
+	redis_warn(store->service, say, context);
+	redis_locks_warn(store, say, context);
 }
 
 /* The end */
@@ -443,6 +446,7 @@ static const struct store_ops store_redis_ops = {
 	.save_claims = redis_save_claims,
 	.restore_claims = redis_save_restore,
 	.keep_claims = redis_save_keep,
+	.has_statistics = true,
 	.order_late = STORE_LOCAL_ORDER_LATE,
 	.order_unsure = STORE_LOCAL_ORDER_UNSURE,
 	.close = close_store,
@@ -512,6 +516,7 @@ static int open_all(struct store_redis *store, const struct store_options *optio
 	const struct redis_options servers = {
 		.url = options->url,
 		.access = &store->access,
+		.statistics = options->statistics,
 		.idle_ms = idle_ms > IDLE_MS_MIN ? idle_ms : IDLE_MS_MIN,
 		.replicas =
 			{

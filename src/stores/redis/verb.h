@@ -32,17 +32,20 @@ enum { REDIS_TTL_NEVER = -1, REDIS_TTL_UNKNOWN = -2 };
 /* Valid during the call only. */
 struct redis_answer {
 	/* 0: done. -EEXIST (TAKE): the key is there. -ENOENT: the key is gone or has another value
-	 * (RENEW, GIVE, STAMP), or there is none (READ). -EBADMSG: the key is of another type.
+	 * (RENEW, GIVE, STAMP), or there is none (READ). -EBADMSG: the key is of another type
+	 * than the value's dialect has (dialect.h), or READ knows none of that type.
 	 * -ECONNRESET is *ambiguous*: it may have happened, or may happen yet. Else it did not
 	 * happen: -EACCES (NOAUTH, WRONGPASS, NOPERM), -ENOMEM (OOM), -EROFS (READONLY), -EAGAIN
 	 * (LOADING, MASTERDOWN, BUSY, NOREPLICAS, CLUSTERDOWN ...), -EREMOTE (MOVED: a server of a
 	 * cluster), -EIO. */
 	int error;
-	/* TAKE with -EEXIST, READ with 0: the value that is there, any bytes, with a NUL behind
-	 * them. NULL: not known. With -EBADMSG nothing is known of the holder. */
+	/* TAKE with -EEXIST, READ with 0: the value that is there (of Redisson's hash a field of
+	 * it), any bytes, with a NUL behind them. NULL: not known. With -EBADMSG nothing is known
+	 * of the holder. */
 	const char *holder;
 	size_t holder_bytes;
-	int64_t ttl_ms; /* READ: until the key ends, or REDIS_TTL_...; else REDIS_TTL_UNKNOWN */
+	int64_t ttl_ms; /* TAKE with -EEXIST, READ: until the key ends, or REDIS_TTL_...; else
+			   REDIS_TTL_UNKNOWN */
 	int64_t stamp;	/* STAMP */
 };
 

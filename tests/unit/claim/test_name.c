@@ -484,6 +484,8 @@ static void test_recipes(void **state)
 		{CLAIM_KAZOO, CLAIM_SHARED, "__rlock__"},
 		{CLAIM_CURATOR_ANY, CLAIM_EXCLUSIVE, "any-__WRIT__"},
 		{CLAIM_CURATOR_ANY, CLAIM_SHARED, "any-__READ__"},
+		{CLAIM_REDISSON, CLAIM_EXCLUSIVE, "hash-__WRIT__"},
+		{CLAIM_REDISSON, CLAIM_SHARED, "hash-__READ__"},
 	};
 
 	for (size_t i = 0; i < COUNT(recipes); i++) {

@@ -22,8 +22,11 @@
 #define REDIS	     "[store]\nurl = redis://a\n"
 #define REDISS	     "[store]\nurl = rediss://a\n"
 #define FILES	     "tls_ca = SECRET\ntls_certificate = SECRET\ntls_key = SECRET\n"
-#define NO_RECIPE    "recipe is for ZooKeeper, expected it left out where etcd or Redis is the store"
-#define NOT_IN_ETCD  " is for ZooKeeper, expected it left out where etcd is the store"
+#define NO_RECIPE                                                                                  \
+	"recipe = kazoo is for ZooKeeper, expected it left out where ZooKeeper keeps no locks"
+#define NO_REDISSON                                                                                \
+	"recipe = redisson is for Redis, expected it left out where Redis keeps no locks"
+#define NOT_IN_ETCD " is for ZooKeeper, expected it left out where etcd is the store"
 
 static struct config config;
 static char secret[] = "/tmp/dlockfs-access.XXXXXX";
@@ -143,6 +146,9 @@ static void test_bad(void **state)
 							 "this build has no TLS, expected one that "
 							 "has, or this key left out"},
 		{REDIS "[locks]\nrecipe = kazoo\n", "file:4: " NO_RECIPE},
+		{REDIS "[locks \"a\"]\nrecipe = redisson\n[locks \"b\"]\nrecipe = kazoo\n",
+		 "file:6: " NO_RECIPE},
+		{ETCD "[locks]\nrecipe = redisson\n", "file:4: " NO_REDISSON},
 		{REDIS "etcd_user = x\n",
 		 "file:3: etcd_user is for etcd, expected it left out where Redis is the store"},
 		{REDIS "acl = open\n",

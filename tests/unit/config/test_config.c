@@ -131,7 +131,7 @@ static void test_recipes(void **state)
 	static const char *const names[] = {
 		[CLAIM_CURATOR_RW] = "curator-rw", [CLAIM_CURATOR_MUTEX] = "curator-mutex",
 		[CLAIM_KAZOO] = "kazoo",	   [CLAIM_CURATOR_ANY] = "curator-any",
-		[CLAIM_PLAIN] = "plain",
+		[CLAIM_PLAIN] = "plain",	   [CLAIM_REDISSON] = "redisson",
 	};
 
 	(void)state;
@@ -444,7 +444,7 @@ static const struct {
 	{"[locks]\non_lost =\n", "2: on_lost: bad value \"\""},
 	{"[locks]\nrecipe = curator\n",
 	 "2: recipe: bad value \"curator\", expected curator-rw, curator-mutex, kazoo, "
-	 "curator-any or plain"},
+	 "curator-any, plain or redisson"},
 	{"[locks]\nslots = 2\nhandoff = 3\n",
 	 "3: handoff with slots = 2: those claims are not handed on, expected one of the two"},
 	{"[locks \"a\"]\nkeep = 1s\nslots = 2\n[locks \"b\"]\n", "2: keep with slots = 2"},

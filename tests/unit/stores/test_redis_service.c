@@ -27,6 +27,7 @@ static struct redis_service *service;
 static unsigned connected, lost, hints;
 static char why[512];
 static struct replicas_rule replicas; /* of the service that is created next */
+static struct store_statistics statistics;
 
 struct asked {
 	struct redis_request request;
@@ -120,7 +121,8 @@ static void create(size_t servers_count, const char *user, int64_t idle_ms)
 	const struct redis_events events = {on_connected, on_lost, on_hint};
 	char text[256], problem[256];
 	struct store_url url;
-	struct redis_options options = {.url = &url, .idle_ms = idle_ms, .replicas = replicas};
+	struct redis_options options = {
+		.url = &url, .idle_ms = idle_ms, .replicas = replicas, .statistics = &statistics};
 
 	count = servers_count;
 	snprintf(text, sizeof(text), "redis://%s", user);
@@ -147,6 +149,7 @@ static int begin(void **state)
 {
 	connected = lost = hints = 0;
 	replicas = (struct replicas_rule){0};
+	statistics = (struct store_statistics){0};
 	for (size_t i = 0; i < SERVERS_MAX; i++)
 		redis_double_open(&servers[i]);
 	return 0;
@@ -161,13 +164,25 @@ static int end(void **state)
 	return 0;
 }
 
+/* How many requests were answered. */
+static uint64_t counted(enum store_operation operation)
+{
+	const struct histogram *durations = &statistics.durations[operation];
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < sizeof(durations->counts) / sizeof(*durations->counts); i++)
+		sum += durations->counts[i];
+	return sum;
+}
+
 /* What each verb is at the server, and what its answer comes to. */
 static void test_verbs(void **state)
 {
 	connect_to(1);
 	ask_and_wait(&one, REDIS_TAKE, "v1");
 	assert_int_equal(one.error, 0);
-	assert_string_equal(servers[0].commands, "SET k v1 NX PX 9000\nGETRANGE k 0 4095\n");
+	assert_string_equal(servers[0].commands,
+			    "SET k v1 NX PX 9000\nGETRANGE k 0 4095\nPTTL k\n");
 	redis_double_rule(&servers[0], "SET", "$-1\r\n");
 	redis_double_rule(&servers[0], "GETRANGE", "$5\r\nother\r\n");
 	ask_and_wait(&one, REDIS_TAKE, "v2");
@@ -195,6 +210,50 @@ static void test_verbs(void **state)
 	ask_and_wait(&one, REDIS_GIVE, "v1");
 	assert_int_equal(one.error, -ENOENT);
 	assert_true(was_sent(0, " 1 k v1 k//released\n"));
+	assert_int_equal(counted(STORE_PLACE), 2);
+	assert_int_equal(counted(STORE_PROVE), 2);
+	assert_int_equal(counted(STORE_WITHDRAW), 1);
+	assert_int_equal(counted(STORE_LOOK), 3);
+}
+
+/* A value of Redisson's dialect is a field of a hash: all verbs are scripts. */
+static void test_redisson(void **state)
+{
+	connect_to(1);
+	redis_double_rule(&servers[0], "EVAL SCRIPT", "+OK\r\n");
+	ask_and_wait(&one, REDIS_TAKE, "v:write");
+	assert_int_equal(one.error, 0);
+	assert_int_equal(one.ttl_ms, REDIS_TTL_UNKNOWN);
+	assert_string_equal(servers[0].commands, "EVAL SCRIPT 1 k v:write 9000\nPTTL k\n");
+	redis_double_rule(&servers[0], "EVAL SCRIPT", "$5\r\nother\r\n");
+	redis_double_rule(&servers[0], "PTTL", ":-1\r\n");
+	ask_and_wait(&one, REDIS_TAKE, "w:write");
+	assert_int_equal(one.error, -EEXIST);
+	assert_string_equal(one.holder, "other");
+	assert_int_equal(one.ttl_ms, REDIS_TTL_NEVER);
+	redis_double_rule(&servers[0], "EVAL SCRIPT", "-WRONGTYPE of another\r\n");
+	ask_and_wait(&one, REDIS_TAKE, "w:write");
+	assert_int_equal(one.error, -EBADMSG);
+	redis_double_rule(&servers[0], "EVALSHA", ":1\r\n");
+	ask_and_wait(&one, REDIS_RENEW, "v:write");
+	assert_true(was_sent(0, " 1 k v:write 9000\n"));
+	ask_and_wait(&one, REDIS_STAMP, "v:write");
+	assert_true(was_sent(0, " 2 k k//stamps v:write 9000\n"));
+	forget_commands();
+	ask_and_wait(&one, REDIS_GIVE, "v:write");
+	assert_true(was_sent(0, " 1 k v:write k//released redisson_lock__channel:{k} "
+				"redisson_rwlock:{k}\n"));
+	/* Whoever reads does not know how the key is written. */
+	redis_double_rule(&servers[0], "GETRANGE", "-WRONGTYPE of another\r\n");
+	redis_double_rule(&servers[0], "EVALSHA", "-NOSCRIPT No matching script.\r\n");
+	redis_double_rule(&servers[0], "EVAL SCRIPT", "$5\r\nfield\r\n");
+	ask_and_wait(&one, REDIS_READ, NULL);
+	assert_int_equal(one.error, 0);
+	assert_string_equal(one.holder, "field");
+	assert_int_equal(one.ttl_ms, REDIS_TTL_NEVER);
+	redis_double_rule(&servers[0], "EVAL SCRIPT", "-WRONGTYPE of another\r\n");
+	ask_and_wait(&one, REDIS_READ, NULL);
+	assert_int_equal(one.error, -EBADMSG);
 }
 
 /* A script that the server does not have is sent whole. */
@@ -280,16 +339,19 @@ static void test_take_is_lost(void **state)
 	redis_double_rule(&servers[0], "EVALSHA", ":1\r\n");
 	redis_double_rule(&servers[0], "SET", NULL);
 	redis_double_rule(&servers[0], "GETRANGE", NULL);
+	redis_double_rule(&servers[0], "PTTL", NULL);
 	ask(&one, REDIS_TAKE, "v1");
 	WAIT_UNTIL(was_sent(0, "SET k v1"));
 	servers[0].is_closed = true;
 	WAIT_UNTIL(one.done == 1);
 	assert_int_equal(one.error, -ECONNRESET);
+	assert_int_equal(statistics.failures[STORE_PLACE][STORE_FAILURE_CONNECTION], 1);
 	WAIT_UNTIL(lost > 0);
 	assert_int_equal(redis_ask(service, &two.request, REDIS_TAKE, "k", "v2", 9000), -ENOTCONN);
 	forget_commands();
 	redis_double_no_rule(&servers[0], "SET");
 	redis_double_no_rule(&servers[0], "GETRANGE");
+	redis_double_no_rule(&servers[0], "PTTL");
 	servers[0].is_closed = false;
 	HURRY_UNTIL(connected == 2);
 	ask_and_wait(&one, REDIS_TAKE, "v2");
@@ -360,13 +422,15 @@ static void test_minority(void **state)
 	redis_double_rule(&servers[1], "GETRANGE", "$5\r\nother\r\n");
 	redis_double_rule(&servers[2], "SET", NULL);
 	redis_double_rule(&servers[2], "GETRANGE", NULL);
+	redis_double_rule(&servers[2], "PTTL", NULL);
 	ask(&one, REDIS_TAKE, "v1");
 	WAIT_UNTIL(was_sent(0, "SET") && was_sent(1, "SET") && was_sent(2, "SET"));
 	for (int i = 0; i < 20; i++)
 		turn();
 	/* One for, one against: it is the third's turn. */
 	assert_int_equal(one.done, 0);
-	redis_double_send(&servers[2], "$-1\r\n$0\r\n\r\n", strlen("$-1\r\n$0\r\n\r\n"));
+	redis_double_send(&servers[2], "$-1\r\n$0\r\n\r\n:-2\r\n",
+			  strlen("$-1\r\n$0\r\n\r\n:-2\r\n"));
 	WAIT_UNTIL(one.done == 1);
 	assert_int_equal(one.error, -EEXIST);
 	assert_string_equal(one.holder, "other");
@@ -406,6 +470,7 @@ static void test_majority(void **state)
 	for (size_t i = 1; i < 3; i++) {
 		redis_double_rule(&servers[i], "SET", NULL);
 		redis_double_rule(&servers[i], "GETRANGE", NULL);
+		redis_double_rule(&servers[i], "PTTL", NULL);
 	}
 	ask(&one, REDIS_TAKE, "w");
 	WAIT_UNTIL(was_sent(1, "SET k w"));
@@ -429,6 +494,7 @@ static void test_silence(void **state)
 	HURRY_UNTIL(connected == 2);
 	redis_double_rule(&servers[0], "SET", NULL);
 	redis_double_rule(&servers[0], "GETRANGE", NULL);
+	redis_double_rule(&servers[0], "PTTL", NULL);
 	ask_and_wait(&one, REDIS_TAKE, "v");
 	assert_int_equal(one.error, -ECONNRESET);
 }
@@ -481,7 +547,7 @@ static void test_hostile(void **state)
 		":12345678901234567890\r\n",
 		"!\r\n",
 		"HTTP/1.1 400 Bad Request\r\n",
-		"+OK\r\n$0\r\n\r\n+OK\r\n", /* an answer too many */
+		"+OK\r\n$0\r\n\r\n:9\r\n+OK\r\n", /* an answer too many */
 	};
 
 	connect_to(1);
@@ -490,10 +556,12 @@ static void test_hostile(void **state)
 
 		redis_double_rule(&servers[0], "SET", answers[i]);
 		redis_double_rule(&servers[0], "GETRANGE", NULL);
+		redis_double_rule(&servers[0], "PTTL", NULL);
 		ask_and_wait(&one, REDIS_TAKE, "v");
 		WAIT_UNTIL(lost > before);
 		redis_double_no_rule(&servers[0], "SET");
 		redis_double_no_rule(&servers[0], "GETRANGE");
+		redis_double_no_rule(&servers[0], "PTTL");
 		HURRY_UNTIL(redis_is_connected(service));
 		ask_and_wait(&one, REDIS_TAKE, "v");
 		assert_int_equal(one.error, 0);
@@ -542,7 +610,7 @@ static void test_replicas(void **state)
 	ask(&one, REDIS_TAKE, "v1");
 	WAIT_UNTIL(servers[0].is_waiting);
 	assert_string_equal(servers[0].commands,
-			    "SET k v1 NX PX 9000\nGETRANGE k 0 4095\nWAIT 1 500\n");
+			    "SET k v1 NX PX 9000\nGETRANGE k 0 4095\nPTTL k\nWAIT 1 500\n");
 	ask(&two, REDIS_RENEW, "v1");
 	ask(&three, REDIS_STAMP, "v1");
 	turns();
@@ -662,6 +730,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_verbs, begin, end),
+		cmocka_unit_test_setup_teardown(test_redisson, begin, end),
 		cmocka_unit_test_setup_teardown(test_noscript, begin, end),
 		cmocka_unit_test_setup_teardown(test_delete, begin, end),
 		cmocka_unit_test_setup_teardown(test_errors, begin, end),

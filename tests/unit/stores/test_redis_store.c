@@ -337,7 +337,7 @@ bool redis_is_connected(const struct redis_service *service)
 	return service->is_connected;
 }
 
-int redis_listen(struct redis_service *service, const char *key)
+int redis_listen(struct redis_service *service, const char *key, const struct dialect *dialect)
 {
 	service->listens[lock_number(key)] = true;
 	return 0;

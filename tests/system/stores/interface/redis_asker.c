@@ -9,7 +9,8 @@
  *     NAME take|renew|give|stamp KEY VALUE TTL-MS
  *     NAME read KEY
  *     NAME forget NAME-OF-A-REQUEST
- *     NAME listen|unlisten KEY
+ *     NAME listen KEY [VALUE]            VALUE: of the dialect
+ *     NAME unlisten KEY
  *     NAME describe|trouble|warn|nudge|finish
  *
  * Writes a line for each answer, "NAME ok ..." or "NAME EEXIST ...", and for each event.
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/platform.h"
+#include "stores/redis/dialect.h"
 #include "stores/redis/service.h"
 
 enum { ASKED_MAX = 4096 };
@@ -120,7 +122,9 @@ static void run(char *line)
 	if (strcmp(words[1], "forget") == 0)
 		redis_forget(&find(words[2])->request);
 	else if (strcmp(words[1], "listen") == 0)
-		printf("%s %s\n", words[0], name_of(redis_listen(service, words[2])));
+		printf("%s %s\n", words[0],
+		       name_of(redis_listen(service, words[2],
+					    dialect_of(words[3] != NULL ? words[3] : ""))));
 	else if (strcmp(words[1], "unlisten") == 0)
 		redis_unlisten(service, words[2]);
 	else if (strcmp(words[1], "nudge") == 0)

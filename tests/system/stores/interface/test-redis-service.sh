@@ -91,6 +91,39 @@ redis DEL k >/dev/null
 wait_until "$deadline" told '^hint k$' $((hints + 1))
 ask 12 unlisten k
 
+# As Redisson has it: a hash, and its channels.
+ask r1 take hashed v:write 20000
+answered "r1 ok"
+expect_equal "mode" write "$(redis HGET hashed mode)"
+[ "$(redis PTTL hashed)" -gt 15000 ] || fail "a key without its end"
+ask r2 take hashed w:write 20000
+answered "r2 EEXIST v:write"
+ask r3 renew hashed v:write 60000
+answered "r3 ok"
+[ "$(redis PTTL hashed)" -gt 50000 ] || fail "not renewed"
+ask r4 stamp hashed v:write 60000
+answered "r4 ok 1"
+ask r5 read hashed
+answered "r5 ok v:write ends"
+ask r6 take hashed plain 20000
+answered "r6 EBADMSG"
+ask r7 take k w:write 20000
+answered "r7 ok"
+ask r8 give k plain 20000
+answered "r8 EBADMSG"
+ask r9 give k w:write 20000
+answered "r9 ok"
+ask r10 listen 'of{k}' w:write
+answered "r10 ok"
+for channel in 'redisson_lock__channel:of{k}' 'redisson_rwlock:of{k}'; do
+    wait_until "$deadline" heard "$channel"
+    redis PUBLISH "$channel" 0 >/dev/null
+done
+wait_until "$deadline" told '^hint of{k}$' 2
+ask r11 give hashed v:write 60000
+answered "r11 ok"
+expect_equal "left" 0 "$(redis EXISTS hashed)"
+
 # Others' keys: of another type, and with a value that is no use to anybody.
 redis HSET hash field value >/dev/null
 ask 13 take hash v 20000

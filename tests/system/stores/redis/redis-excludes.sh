@@ -2,6 +2,8 @@
 # shellcheck disable=SC2154 # what functions.sh sets
 # Scenes of the mounts A and B with programs that lock keys of Redis; sourced after redis-clients.sh.
 
+host_options=() # of the mounts, besides
+
 # waits NAME: it waits for the lock, and does not hold it.
 waits() {
     wait_until "$deadline" asleep "$1"
@@ -58,46 +60,47 @@ killed_client() {
 
 # killed_host KIND: the key of host B ends by itself.
 killed_host() {
-    hold victim "$dir/B/killed-host"
+    local lock=killed-host-${1//:/-}
+    hold victim "$dir/B/$lock"
     expect victim held
-    client_hold heir "$1" dlockfs/killed-host
+    client_hold heir "$1" "dlockfs/$lock"
     kill_dlockfs B
     expect heir held
     release victim
     client_release heir
     umount -l "$dir/B"
-    start_dlockfs B --session-timeout 5s
-    comes_free "$dir/B/killed-host"
+    start_dlockfs B --session-timeout 5s "${host_options[@]}"
+    comes_free "$dir/B/$lock"
 }
 
-# count_with KIND...: each of them and both mounts increment one number.
+# count_with KIND...: each of them and both mounts increment one number, under a lock that has its name of the first.
 count_with() {
-    local kind children=() child
+    local kind children=() child lock=count-${1//:/-}
     echo 0 >"$dir/number"
     for kind; do
         if [[ $kind = cli:* ]]; then
-            count_cli "$kind" 20 &
+            count_cli "$kind" "dlockfs/$lock" 20 &
         else
-            client_lock count "$kind" dlockfs/number "$dir/number" 20 &
+            client_lock count "$kind" "dlockfs/$lock" "$dir/number" 20 &
         fi
         children+=($!)
     done
-    "$python" "$tests/lib/counter.py" flock "$dir/number" 4 200 "$dir/A/number" "$dir/B/number"
+    "$python" "$tests/lib/counter.py" flock "$dir/number" 4 200 "$dir/A/$lock" "$dir/B/$lock"
     for child in "${children[@]}"; do
         wait "$child" || violation "a counter failed"
     done
     expect_equal "violation: increments" $((200 + 20 * $#)) "$(<"$dir/number")"
 }
 
-# count_cli KIND TIMES
+# count_cli KIND KEY TIMES
 count_cli() {
     local i value lifetime_ms=$((${1#cli:} * 1000))
-    for ((i = 0; i < $2; i++)); do
+    for ((i = 0; i < $3; i++)); do
         value=count-$i-$RANDOM
-        until [ "$(cli SET dlockfs/number "$value" NX PX "$lifetime_ms")" = OK ]; do
+        until [ "$(cli SET "$2" "$value" NX PX "$lifetime_ms")" = OK ]; do
             sleep 0.01
         done
         echo $(($(<"$dir/number") + 1)) >"$dir/number"
-        [ "$(cli EVAL "$compare_and_delete" 1 dlockfs/number "$value")" = 1 ]
+        [ "$(cli EVAL "$compare_and_delete" 1 "$2" "$value")" = 1 ]
     done
 }

@@ -7,13 +7,17 @@ hold KIND KEY SERVER...                 waits until it has the lock, says "held"
 try KIND KEY SERVER...                  takes it and releases it, without waiting: ends with 1 if somebody has it
 count KIND KEY FILE TIMES SERVER...     increments the number in a file so often, each time under the lock
 
-KIND is `lock`, redis-py's Lock with timeout=None; `lock:SECONDS`, the same with an end after so long; or `redlock:SECONDS`,
-the algorithm of https://redis.io/docs/latest/develop/use/patterns/distributed-locks/ over all the servers.
+KIND is `lock`, redis-py's Lock with timeout=None; `lock:SECONDS`, the same with an end after so long; `redlock:SECONDS`,
+the algorithm of https://redis.io/docs/latest/develop/use/patterns/distributed-locks/ over all the servers; or `redisson:SECONDS`,
+`redisson-write:SECONDS` and `redisson-read:SECONDS`, a model of Redisson's getLock() and getReadWriteLock(), which renew the key
+three times in that time, and say "woken" if a message had them try again.
 """
 
+import os
 import random
 import signal
 import sys
+import threading
 import time
 import uuid
 
@@ -86,14 +90,110 @@ class Redlock:
         return self.ask(lambda server: server.eval(COMPARE_AND_DELETE, 1, self.key, self.value)) >= self.majority
 
 
+class Redisson:
+    """By the steps of RedissonLock, tryLockInnerAsync and so on (3.45), of which each is a script there."""
+
+    channel = "redisson_lock__channel"
+    suffix = ""
+    may_take = "redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[1]) == 1"
+    took = ""
+    gave = "redis.call('del', KEYS[1])"
+
+    def __init__(self, key, lifetime_s, servers):
+        self.key = key
+        self.lifetime_ms = int(lifetime_s * 1000)
+        self.redis = connect(servers[0])
+        self.field = f"{uuid.uuid4()}:{os.getpid()}{self.suffix}"
+        self.topic = f"{self.channel}:{{{key}}}"
+        self.ended = threading.Event()
+        self.woken = 0
+
+    def run(self, script, *words):
+        return self.redis.eval(script, 2, self.key, self.topic, self.field, *words)
+
+    def take(self):
+        """None if it has the lock, else how long the key lasts."""
+        return self.run(
+            f"if {self.may_take} then {self.took} redis.call('hincrby', KEYS[1], ARGV[1], 1) "
+            "redis.call('pexpire', KEYS[1], ARGV[2]) return nil end return redis.call('pttl', KEYS[1])",
+            self.lifetime_ms,
+        )
+
+    def renew(self):
+        while not self.ended.wait(self.lifetime_ms / 3000):
+            self.run(
+                "if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then redis.call('pexpire', KEYS[1], ARGV[2]) end",
+                self.lifetime_ms,
+            )
+
+    def acquire(self, blocking=True):
+        left_ms = self.take()
+        if left_ms is not None and not blocking:
+            return False
+        if left_ms is not None:
+            self.wait()
+        self.ended.clear()
+        threading.Thread(target=self.renew, daemon=True).start()
+        return True
+
+    def wait(self):
+        messages = self.redis.pubsub(ignore_subscribe_messages=True)
+        messages.subscribe(self.topic)
+        messages.get_message(timeout=SERVER_LIMIT_S)
+        while (left_ms := self.take()) is not None:
+            self.woken += messages.get_message(timeout=left_ms / 1000) is not None
+        # It may have come while the lock was tried for.
+        self.woken += messages.get_message(timeout=0.01) is not None
+        messages.close()
+
+    def release(self):
+        self.ended.set()
+        return bool(
+            self.run(
+                "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end "
+                "if redis.call('hincrby', KEYS[1], ARGV[1], -1) == 0 then "
+                f"redis.call('hdel', KEYS[1], ARGV[1]) {self.gave} redis.call('publish', KEYS[2], 0) end return 1"
+            )
+        )
+
+
+class RedissonWrite(Redisson):
+    """RedissonWriteLock."""
+
+    channel = "redisson_rwlock"
+    suffix = ":write"
+    may_take = "redis.call('hget', KEYS[1], 'mode') == false"
+    took = "redis.call('hset', KEYS[1], 'mode', 'write')"
+    gave = "if redis.call('hlen', KEYS[1]) == 1 then redis.call('del', KEYS[1]) end"
+
+
+class RedissonRead(RedissonWrite):
+    """RedissonReadLock, whose key here has one end for all readers."""
+
+    suffix = ""
+    may_take = "redis.call('hget', KEYS[1], 'mode') ~= 'write'"
+    took = "redis.call('hset', KEYS[1], 'mode', 'read')"
+
+
+KINDS = {
+    "lock": PythonLock,
+    "redlock": Redlock,
+    "redisson": Redisson,
+    "redisson-write": RedissonWrite,
+    "redisson-read": RedissonRead,
+}
+
+
 def make_lock(kind, key, servers):
     name, _, lifetime = kind.partition(":")
-    return {"lock": PythonLock, "redlock": Redlock}[name](key, float(lifetime) if lifetime else None, servers)
+    return KINDS[name](key, float(lifetime) if lifetime else None, servers)
 
 
 def hold(lock):
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     lock.acquire()
+    if getattr(lock, "woken", 0):
+        print("woken", flush=True)
     print("held", flush=True)
     signal.sigwait([signal.SIGTERM])
     print("released" if lock.release() else "lost", flush=True)
