@@ -54,7 +54,6 @@ struct redis_service {
 	int epoll;
 	struct alarm alarm; /* for the first of `timers`, or earlier */
 	struct timers timers;
-	struct timer soon; /* for another turn of redis_dispatch(), no more */
 	struct tls tls;
 	char *names; /* of the servers, each with its NUL */
 	char *user;
@@ -88,11 +87,6 @@ static void arm(struct redis_service *service)
 {
 	if (timers_due(&service->timers) < service->alarm.due_ms)
 		alarm_set(&service->alarm, timers_due(&service->timers));
-}
-
-static void on_soon(struct timer *timer)
-{
-	(void)timer;
 }
 
 /*
@@ -140,7 +134,7 @@ static void settle(struct redis_operation *operation)
 	*service->settled_end = operation;
 	service->settled_end = &operation->settled_next;
 	if (!service->is_dispatching)
-		timers_set(&service->timers, &service->soon, clock_now_ms());
+		alarm_set(&service->alarm, clock_now_ms());
 }
 
 /* A vote has come, or all that come at once have. */
@@ -388,7 +382,6 @@ int redis_create(const struct redis_options *options, const struct redis_events 
 	service->events = *events;
 	service->context = context;
 	service->settled_end = &service->settled;
-	service->soon.on_due = on_soon;
 	service->alarm = ALARM_NONE;
 	service->epoll = epoll_create1(EPOLL_CLOEXEC);
 	error = service->epoll >= 0 ? alarm_init(&service->alarm) : -errno;
