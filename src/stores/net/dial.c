@@ -22,7 +22,7 @@ static void wake_at(struct dial *dial, int64_t due_ms)
 
 void dial_break(struct dial *dial, const char *why)
 {
-	if (dial->state == DIAL_PAUSED || dial->broken[0] != '\0')
+	if (dial->state <= DIAL_SEEKING || dial->broken[0] != '\0')
 		return;
 	snprintf(dial->broken, sizeof(dial->broken), "%s: %s",
 		 endpoints_server(dial->endpoints)->name, *why ? why : "no reason given");
@@ -139,7 +139,12 @@ static void on_due(struct timer *timer)
 	if (dial->broken[0] == '\0') {
 		switch (dial->state) {
 		case DIAL_PAUSED:
-			begin_attempt(dial);
+			if (dial->events.on_seek == NULL) {
+				begin_attempt(dial);
+			} else {
+				dial->state = DIAL_SEEKING;
+				dial->events.on_seek(dial);
+			}
 			break;
 		case DIAL_RESOLVING:
 			resolve(dial, 0, 0);
@@ -148,6 +153,7 @@ static void on_due(struct timer *timer)
 		case DIAL_GREETING:
 			check_limit(dial, is_late);
 			break;
+		case DIAL_SEEKING:
 		case DIAL_GOOD:
 			break;
 		}
@@ -187,6 +193,24 @@ void dial_succeed(struct dial *dial)
 		timers_clear(dial->timers, &dial->timer);
 }
 
+void dial_find(struct dial *dial, const char *server)
+{
+	if (dial->endpoints == NULL ||
+	    strcmp(endpoints_server(dial->endpoints)->name, server) != 0) {
+		struct endpoints *found = endpoints_create(server, dial->epoll);
+
+		/* Who does not understand what was found asks again. */
+		if (found == NULL)
+			return;
+		dial_break(dial, "it is another server by now");
+		endpoints_destroy(dial->endpoints);
+		dial->endpoints = found;
+		dial_hurry(dial);
+	}
+	if (dial->state == DIAL_SEEKING)
+		begin_attempt(dial);
+}
+
 void dial_hurry(struct dial *dial)
 {
 	if (dial->state == DIAL_PAUSED)
@@ -215,8 +239,8 @@ int dial_init(struct dial *dial, const char *servers, struct tls *tls, int64_t l
 	transport_init(&dial->transport);
 	if (dial->epoll < 0)
 		return -errno;
-	dial->endpoints = endpoints_create(servers, dial->epoll);
-	if (dial->endpoints == NULL)
+	dial->endpoints = servers != NULL ? endpoints_create(servers, dial->epoll) : NULL;
+	if (servers != NULL && dial->endpoints == NULL)
 		return -errno;
 	wake_at(dial, clock_now_ms());
 	return 0;

@@ -2,17 +2,20 @@
  *
  * A connection to one of several servers, made again whenever it is lost: the next server is tried,
  * with growing pauses once all have been. Looks names up, connects, and ends what takes too long;
- * the owner speaks over the transport, and says when the server has proved to be one.
+ * the owner speaks over the transport, and says when the server has proved to be one. Or the owner
+ * finds out where the server is, before each attempt.
  *
  * | state      | event                               | next                    |
  * |------------|-------------------------------------|-------------------------|
  * | PAUSED     | the pause is over                   | RESOLVING or CONNECTING |
+ * | PAUSED     | the same, with on_seek()            | SEEKING                 |
+ * | SEEKING    | dial_find()                         | RESOLVING or CONNECTING |
  * | RESOLVING  | the addresses are there             | CONNECTING              |
  * | CONNECTING | TCP and TLS are there: on_open()    | GREETING                |
  * | GREETING   | dial_succeed()                      | GOOD                    |
  * | any        | dial_break(), or an attempt is slow | PAUSED: on_lost()       |
  *
- * Invariants: while PAUSED or RESOLVING there is no socket; bytes pass only while GREETING or GOOD.
+ * Invariants: until CONNECTING there is no socket; bytes pass only while GREETING or GOOD.
  *
  * Nothing blocks. Callbacks come from within dial_note(), dial_settle() and timers_run() only. Loop
  * thread.
@@ -30,11 +33,20 @@
 #include "stores/net/endpoints.h"
 #include "stores/net/transport.h"
 
-enum dial_state { DIAL_PAUSED, DIAL_RESOLVING, DIAL_CONNECTING, DIAL_GREETING, DIAL_GOOD };
+enum dial_state {
+	DIAL_PAUSED,
+	DIAL_SEEKING,
+	DIAL_RESOLVING,
+	DIAL_CONNECTING,
+	DIAL_GREETING,
+	DIAL_GOOD
+};
 
 struct dial;
 
 struct dial_events {
+	/* dial_find() is to be called, maybe at once. NULL: the servers are known. */
+	void (*on_seek)(struct dial *dial);
 	/* The transport is open. */
 	void (*on_open)(struct dial *dial);
 	/* The connection is lost, or an attempt has failed. The transport is closed, the state
@@ -52,7 +64,7 @@ struct dial {
 	int64_t since_ms; /* of CONNECTING */
 	int64_t good_ms;  /* since when GOOD */
 	enum dial_state state;
-	struct endpoints *endpoints;
+	struct endpoints *endpoints; /* NULL: nothing was found yet */
 	struct transport transport;
 	int epoll;		/* an epoll(7) descriptor: the owner may add others to it */
 	uint32_t socket_events; /* for which the socket is in `epoll`; 0: it is not */
@@ -62,7 +74,8 @@ struct dial {
 #define DIAL_SOCKET ((uint64_t)3 << 32)
 
 /* Begins to connect, with the next timers_run(), to one of "host:port,host:port". `tls` and
- * `timers` stay. Returns 0 or -errno; dial_finish() has to follow either way. */
+ * `timers` stay. `servers` is NULL with on_seek(). Returns 0 or -errno; dial_finish() has to follow
+ * either way. */
 int dial_init(struct dial *dial, const char *servers, struct tls *tls, int64_t limit_ms,
 	      struct timers *timers, const struct dial_events *events);
 
@@ -87,7 +100,8 @@ static inline bool dial_is_good(const struct dial *dial)
 }
 
 /* Has the connection, or the attempt, lost for that reason: with the next timers_run() or
- * dial_settle(). The first reason counts; it may be a server's words. Nothing while PAUSED. */
+ * dial_settle(). The first reason counts; it may be a server's words. Nothing while there is no
+ * attempt. */
 void dial_break(struct dial *dial, const char *why);
 
 /* Has what was broken lost. Not to be called from a callback. */
@@ -95,6 +109,10 @@ void dial_settle(struct dial *dial);
 
 /* Has the socket watched for what is waited for; after each use of the transport. */
 void dial_watch(struct dial *dial);
+
+/* The server is there now, "host:port". If there is a connection to another one, or an attempt, it
+ * is broken. */
+void dial_find(struct dial *dial, const char *server);
 
 /* Ends the pause, if there is one. */
 void dial_hurry(struct dial *dial);

@@ -449,7 +449,8 @@ static int open_all(struct store_redis *store, const struct store_options *optio
 	if (gethostname(store->host, sizeof(store->host) - 1) < 0)
 		return -errno;
 	store->prefix = make_prefix(options->url->root);
-	if (asprintf(&store->address, "%s://%s%s", options->url->has_tls ? "rediss" : "redis",
+	if (asprintf(&store->address, "%s%s://%s%s", options->url->has_tls ? "rediss" : "redis",
+		     store_url_has_sentinels(options->url) ? "+sentinel" : "",
 		     options->url->servers, options->url->root) < 0) {
 		store->address = NULL;
 		return -ENOMEM;
@@ -499,7 +500,9 @@ static void *restore_session(struct state_reader *in)
 /* Servers that do not know each other have no counter in common. */
 static unsigned lacks(const struct store_url *url)
 {
-	return strchr(url->servers, ',') != NULL ? STORE_HAS_STAMPS : 0;
+	bool is_one = strchr(url->servers, ',') == NULL || store_url_has_sentinels(url);
+
+	return is_one ? 0 : STORE_HAS_STAMPS;
 }
 
 const struct store_kind store_redis_kind = {

@@ -1105,8 +1105,8 @@ static void test_options(void **state)
 		{"on_lost", NULL, -EINVAL, "no value, " SIGNAL},
 		{"on_lost", "yes", -EINVAL, "bad value \"yes\", " SIGNAL},
 		{"url", "x", -EINVAL,
-		 "bad store \"x\", expected local:, or zookeeper://, etcd://, redis:// or "
-		 "rediss:// with "
+		 "bad store \"x\", expected local:, or zookeeper://, etcd://, redis://, "
+		 "rediss:// or redis+sentinel:// with "
 		 "host[:port][,host[:port]...][/path]"},
 		{"directories", "..", -EINVAL,
 		 "bad directory \"..\", expected a path like \"backup/daily\", not "

@@ -127,6 +127,7 @@ bool grpc_is_stuck(const struct grpc *grpc, int64_t patience_ms)
 {
 	switch (grpc->dial.state) {
 	case DIAL_PAUSED:
+	case DIAL_SEEKING:
 	case DIAL_RESOLVING:
 		return true;
 	case DIAL_CONNECTING:

@@ -48,6 +48,7 @@ struct wire {
 	bool is_pinging;
 };
 
+static void on_seek(struct dial *dial);
 static void on_open(struct dial *dial);
 static void on_lost(struct dial *dial, const char *why);
 static void on_wake(struct timer *timer);
@@ -55,7 +56,11 @@ static void on_wake(struct timer *timer);
 int wire_create(const struct wire_options *options, const struct wire_events *events, void *context,
 		struct timers *timers, struct wire **ret)
 {
-	const struct dial_events dial_events = {.on_open = on_open, .on_lost = on_lost};
+	const struct dial_events dial_events = {
+		.on_seek = options->server == NULL ? on_seek : NULL,
+		.on_open = on_open,
+		.on_lost = on_lost,
+	};
 	struct wire *wire = calloc(1, sizeof(*wire));
 	int error;
 
@@ -107,6 +112,24 @@ int wire_descriptor(const struct wire *wire)
 bool wire_is_ready(const struct wire *wire)
 {
 	return dial_is_good(&wire->dial);
+}
+
+static void on_seek(struct dial *dial)
+{
+	struct wire *wire = (struct wire *)((char *)dial - offsetof(struct wire, dial));
+
+	wire->options.seek(wire->options.seeker);
+}
+
+void wire_find(struct wire *wire, const char *server)
+{
+	dial_find(&wire->dial, server);
+}
+
+const char *wire_server(const struct wire *wire)
+{
+	return wire->dial.endpoints != NULL ? endpoints_server(wire->dial.endpoints)->name
+					    : "a server that no Sentinel has named yet";
 }
 
 bool wire_is_busy(const struct wire *wire)
