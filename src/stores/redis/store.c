@@ -29,6 +29,7 @@ enum {
 	IDLES_IN_TIMEOUT = 8,
 	REPLICAS_IN_TIMEOUT = 16,
 	REPLICAS_MS_MAX = 1000,
+	DISKS_MS_MAX = 2000, /* more than what passes between two fsync(2) of a server */
 };
 
 /* The session: that of the queues, while the servers answer. */
@@ -433,6 +434,7 @@ static int open_all(struct store_redis *store, const struct store_options *optio
 {
 	int64_t idle_ms = options->session_timeout_ms / IDLES_IN_TIMEOUT;
 	int64_t replicas_ms = options->session_timeout_ms / REPLICAS_IN_TIMEOUT;
+	int64_t replicas_ms_max = options->on_disk ? DISKS_MS_MAX : REPLICAS_MS_MAX;
 	const struct redis_options servers = {
 		.url = options->url,
 		.access = &store->access,
@@ -440,8 +442,9 @@ static int open_all(struct store_redis *store, const struct store_options *optio
 		.replicas =
 			{
 				.count = options->replicas,
-				.limit_ms = replicas_ms < REPLICAS_MS_MAX ? replicas_ms
-									  : REPLICAS_MS_MAX,
+				.on_disk = options->on_disk,
+				.limit_ms = replicas_ms < replicas_ms_max ? replicas_ms
+									  : replicas_ms_max,
 			},
 	};
 	int error = -ENOMEM;
