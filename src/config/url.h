@@ -16,9 +16,9 @@
  * IPv6 hosts stand in brackets. The port is 2181, etcd's 2379, Redis' 6379, a Sentinel's 26379,
  * unless given. User and password may be left out, or one of them; each byte of them may be written
  * as %XX, as those must be that have a meaning in an address. No message has a part of them. The
- * path may be left out: then it is /dlockfs; "/" alone is the server's root, or no prefix. The names in ZooKeeper's
- * path must be ones that znode_path_encode() leaves as they are; those in etcd's and
- * Redis' are printable.
+ * path may be left out: then it is /dlockfs; "/" alone is the server's root, or no prefix. The
+ * names in ZooKeeper's path must be ones that znode_path_encode() leaves as they are; those in
+ * etcd's and Redis' are printable.
  *
  * Pure functions: no I/O, any thread.
  */
