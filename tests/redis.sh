@@ -113,6 +113,60 @@ redis_promote() {
     redis -n "$1" REPLICAOF NO ONE >/dev/null
 }
 
+# start_redis_sentinels N: Sentinels sentinel1 to sentinelN, which know the server `redis` as `main`, its replicas, and each other. Sets
+# the variable store to a URL of all. They take nobody for dead by themselves: redis_failover.
+start_redis_sentinels() {
+    local number servers="" folder
+    for ((number = 1; number <= $1; number++)); do
+        folder=$dir/sentinel$number
+        mkdir -p "$folder"
+        free_port >"$folder/port"
+        printf '%s\n' "port $(<"$folder/port")" 'bind 127.0.0.1' "dir $folder" \
+            "sentinel monitor main 127.0.0.1 $(<"$dir/redis/port") $(($1 / 2 + 1))" \
+            'sentinel down-after-milliseconds main 600000' >"$folder/conf"
+        setsid "${servers_under[@]}" redis-server "$folder/conf" --sentinel >>"$folder.log" 2>&1 </dev/null &
+        process_record "$dir" "sentinel$number" $!
+        servers+=${servers:+,}$(redis_address "sentinel$number")
+    done
+    for ((number = 1; number <= $1; number++)); do
+        wait_until "$deadline" redis_knows_all "sentinel$number" "$(($1 - 1))" "$(redis INFO replication | grep -c '^slave[0-9]*:')"
+    done
+    store=$redis_scheme+sentinel://$servers/main/dlockfs
+}
+
+# redis_knows_all SENTINEL OTHERS REPLICAS: it knows so many.
+redis_knows_all() {
+    redis_serves "$1" || return 1
+    [ "$(redis -n "$1" SENTINEL master main | grep -A1 -xE 'num-(slaves|other-sentinels)' | grep -xE '[0-9]+' | tr '\n' ' ')" = "$3 $2 " ] &&
+        [ "$(redis -n "$1" SENTINEL replicas main | grep -A1 -xE 'master-link-status' | grep -cx ok)" -eq "$3" ]
+}
+
+# redis_primary SENTINEL: the name of the server that it takes for the primary.
+redis_primary() {
+    local port name
+    port=$(redis -n "$1" SENTINEL get-master-addr-by-name main | tail -n 1)
+    for name in "$dir"/*/port; do
+        [ "$(<"$name")" != "$port" ] || basename "${name%/port}"
+    done
+}
+
+# redis_failover: the Sentinels make a replica the primary. Sets the variable primary to its name.
+redis_failover() {
+    local before
+    before=$(redis_primary sentinel1)
+    wait_until "$deadline" redis_fails_over
+    wait_until "$deadline" redis_failed_over "$before"
+    primary=$(redis_primary sentinel1)
+}
+
+redis_fails_over() {
+    [ "$(redis -n sentinel1 SENTINEL failover main)" = OK ]
+}
+
+redis_failed_over() {
+    [ "$(redis_primary sentinel1)" != "$1" ]
+}
+
 # stop_redis [NAME]: a clean stop. What it keeps stays.
 stop_redis() {
     end_redis "${1:-redis}" TERM

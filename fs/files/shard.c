@@ -80,6 +80,7 @@ static int open_store(struct shard *shard, const struct config *config, size_t i
 		.session_timeout_ms = config_session_timeout_ms(config, index),
 		.contention = &contention,
 		.replicas = store->redis_replicas,
+		.on_disk = store->redis_on_disk,
 		.new_root = config_has_new_root(config, index) && former == NULL,
 		.statistics = &shard->statistics,
 		.rehearsal = former != NULL && former->rehearsal,

@@ -89,6 +89,8 @@ const struct config_key config_keys[] = {
 	 true, "password of the Redis user, or of Redis itself, in a file of mode 0600"},
 	{"store", "redis_replicas", NUMBER, IN_STORE(redis_replicas), 0, 100, "0", true,
 	 "so many replicas of a server of Redis must have a lock before it is granted (WAIT)"},
+	{"store", "redis_on_disk", YES_OR_NO, IN_STORE(redis_on_disk), 0, 1, "no", true,
+	 "a server of Redis, and those replicas, must have a lock on their disks (WAITAOF)"},
 	{"store", "retry_delay", DURATION, IN_STORE(contention.retry_delay_ms), 1, MINUTE, "15ms",
 	 true, "Redis is asked again for a lock that others hold after so long"},
 	{"store", "retry_jitter", DURATION, IN_STORE(contention.retry_jitter_ms), 1, MINUTE, "15ms",

@@ -120,6 +120,7 @@ struct config_store {
 	bool new_root; /* when the daemon starts, nobody holds anything there; no. Or as [store] */
 	struct store_access access; /* nobody, auto. Of this store alone */
 	int64_t redis_replicas;	    /* that must have a lock, too; 0. Of this store alone */
+	bool redis_on_disk;	    /* they, and the server; no. Of this store alone */
 	struct store_contention contention;
 	uint64_t set; /* which keys a file or an option has set; for config.c */
 };

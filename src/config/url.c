@@ -41,6 +41,7 @@ struct scheme {
 	bool has_brackets; /* of IPv6 addresses, in store_url.servers */
 	bool has_user;	   /* there may be "user:password@" */
 	bool has_tls;
+	bool has_service; /* behind the servers is "/SERVICE" */
 	/* Whether "/path" without a slash at its end is one. */
 	bool (*is_root)(const char *root);
 	const char *expected_root;
@@ -242,6 +243,31 @@ static const struct scheme schemes[] = {
 		.is_built = &store_url_has_redis,
 		.option = "redis",
 	},
+	{
+		.name = STORE_SCHEME_REDIS "+sentinel",
+		.store = STORE_SCHEME_REDIS,
+		.default_port = "26379",
+		.has_brackets = true,
+		.has_user = true,
+		.has_service = true,
+		.is_root = is_prefix,
+		.expected_root = EXPECTED_NAMES,
+		.is_built = &store_url_has_redis,
+		.option = "redis",
+	},
+	{
+		.name = STORE_SCHEME_REDIS "s+sentinel",
+		.store = STORE_SCHEME_REDIS,
+		.default_port = "26379",
+		.has_brackets = true,
+		.has_user = true,
+		.has_tls = true,
+		.has_service = true,
+		.is_root = is_prefix,
+		.expected_root = EXPECTED_NAMES,
+		.is_built = &store_url_has_redis,
+		.option = "redis",
+	},
 };
 
 /* Parses the text after the servers: "", "/" or "/path" with or without a slash at its end. */
@@ -261,6 +287,24 @@ static int parse_root(const struct parse *parse, const char *path, char **ret)
 	}
 	free(root);
 	return reject(parse, "path", path, strlen(path), parse->scheme->expected_root);
+}
+
+/* Takes "/SERVICE" off the path, and puts it behind the servers. */
+static int parse_service(const struct parse *parse, const char **path, char **servers)
+{
+	const char *name = **path == '/' ? *path + 1 : *path;
+	size_t bytes = strcspn(name, "/");
+	char *with_name;
+
+	if (!is_host_name(name, bytes))
+		return reject(parse, "service", name, bytes,
+			      "the name by which the Sentinels know it, as in /mymaster/dlockfs");
+	if (asprintf(&with_name, "%s/%.*s", *servers, (int)bytes, name) < 0)
+		return -ENOMEM;
+	free(*servers);
+	*servers = with_name;
+	*path = name + bytes;
+	return 0;
 }
 
 /* One of user and password, of `bytes`, each of which may be %XX. Returns 0, and NULL if it is
@@ -323,8 +367,11 @@ static int parse_remote(const struct parse *parse, const char *list, struct stor
 	}
 	if (!error)
 		error = parse_servers(parse, list, bytes, &url.servers);
+	list += bytes;
+	if (!error && parse->scheme->has_service)
+		error = parse_service(parse, &list, &url.servers);
 	if (!error)
-		error = parse_root(parse, list + bytes, &url.root);
+		error = parse_root(parse, list, &url.root);
 	if (error) {
 		store_url_finish(&url);
 		return error;
@@ -414,6 +461,11 @@ bool store_url_equal(const struct store_url *a, const struct store_url *b)
 {
 	return is_same(a->scheme, b->scheme) && is_same(a->servers, b->servers) &&
 	       is_same(a->root, b->root);
+}
+
+bool store_url_has_sentinels(const struct store_url *url)
+{
+	return strchr(url->servers, '/') != NULL;
 }
 
 void store_url_finish(struct store_url *url)

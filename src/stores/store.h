@@ -504,6 +504,7 @@ struct store_options {
 	int64_t session_timeout_ms;	   /* asked for; the service may grant another */
 	const struct store_contention *contention; /* in a store whose queues are of one host */
 	int64_t replicas; /* so many must have what a server grants, if the user may say so */
+	bool on_disk;	  /* so that it survives whatever becomes of their machines' memory */
 	bool new_root;	  /* when it connects first, nobody holds anything below the root */
 	struct store_statistics *statistics; /* where to count how long operations took and how they
 						ended, until close() returns; NULL: nowhere */

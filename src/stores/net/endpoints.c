@@ -293,6 +293,11 @@ bool endpoints_has_address(const struct endpoints *endpoints)
 	return endpoints->one_left || endpoints->next != NULL;
 }
 
+void endpoints_keep(struct endpoints *endpoints)
+{
+	forget(endpoints);
+}
+
 int64_t endpoints_fail(struct endpoints *endpoints)
 {
 	int64_t pause;

@@ -62,6 +62,9 @@ const struct sockaddr *endpoints_address(struct endpoints *endpoints, socklen_t 
 /* Whether there is another one. */
 bool endpoints_has_address(const struct endpoints *endpoints);
 
+/* The address is a good one: the others of the server are not tried. */
+void endpoints_keep(struct endpoints *endpoints);
+
 /* The server has failed: the next server has its turn. Returns the pause before that, in ms. */
 int64_t endpoints_fail(struct endpoints *endpoints);
 

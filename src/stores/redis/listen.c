@@ -227,6 +227,12 @@ void listen_remove(struct listen *listen, const char *key)
 	delete (listen, heard);
 }
 
+void listen_find(struct listen *listen, const char *server)
+{
+	for (size_t i = 0; i < listen->count; i++)
+		wire_find(listen->listeners[i].wire, server);
+}
+
 void listen_flush(struct listen *listen)
 {
 	for (size_t i = 0; i < listen->count; i++)

@@ -29,6 +29,9 @@ void listen_destroy(struct listen *listen); /* NULL is fine */
 int listen_add(struct listen *listen, const char *key, const struct dialect *dialect);
 void listen_remove(struct listen *listen, const char *key);
 
+/* All the servers are there now: wire_find(). */
+void listen_find(struct listen *listen, const char *server);
+
 void listen_flush(struct listen *listen);
 
 #endif

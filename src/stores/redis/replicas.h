@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the replicas of one server have what was written over one connection (WAIT). A WAIT is
+ * Whether the replicas of one server have what was written over one connection (WAIT), or they and
+ * the server have it on their disks (WAITAOF, which is meant by WAIT below, too). A WAIT is
  * sent right behind what is written, and speaks of all that was written on the connection before
  * it. One is under way at a time: what is written meanwhile is spoken of by the next, which is sent
  * when the first is answered.
@@ -12,9 +13,10 @@
  * could be granted meanwhile; or it reads. limit_ms is short of the time after which a silent
  * server is given up, and a small part of a key's time.
  *
- * Source: waitCommand() and replicationCountAcksByOffset() in src/replication.c of Redis 7.0; the
- * offset that a WAIT speaks of is of the end of the connection's previous command (processCommand()
- * in src/server.c), scripts included.
+ * Source: waitaofCommand() in src/replication.c of Redis 7.2; waitCommand() and
+ * replicationCountAcksByOffset() in src/replication.c of Redis 7.0; the offset that a WAIT speaks
+ * of is of the end of the connection's previous command (processCommand() in src/server.c), scripts
+ * included.
  *
  * Loop thread.
  */
@@ -27,7 +29,8 @@
 #include "stores/redis/wire/wire.h"
 
 struct replicas_rule {
-	int64_t count;	  /* so many must have it; 0: none is asked for */
+	int64_t count;	  /* so many must have it */
+	bool on_disk;	  /* and the server itself, on their disks */
 	int64_t limit_ms; /* within that time; at least 1 */
 };
 

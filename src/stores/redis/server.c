@@ -100,9 +100,10 @@ void server_note(struct server *server, const struct part *part, const struct re
 		wire_leave(server->wire, word->trouble);
 }
 
-void server_warn(const struct server *server, const char *name,
-		 void (*say)(void *context, const char *text), void *context)
+void server_warn(const struct server *server, void (*say)(void *context, const char *text),
+		 void *context)
 {
+	const char *name = wire_server(server->wire);
 	const struct info *info = &server->info;
 	char text[320];
 
@@ -130,6 +131,21 @@ void server_warn(const struct server *server, const char *name,
 			 name);
 		say(context, text);
 	}
+}
+
+size_t server_describe(const struct server *server, char *text, size_t text_bytes)
+{
+	const char *name = wire_server(server->wire), *version = server->info.version;
+	int bytes;
+
+	if (server->serves && *version)
+		bytes = snprintf(text, text_bytes, "%s (%s)", name, version);
+	else if (server->serves)
+		bytes = snprintf(text, text_bytes, "%s", name);
+	else
+		bytes = snprintf(text, text_bytes, "no connection to %s",
+				 *server->why ? server->why : name);
+	return bytes > 0 ? (size_t)bytes : 0;
 }
 
 const char *server_trouble(const struct server *server)

@@ -47,7 +47,7 @@ struct server {
 	struct replicas replicas; /* of the connection */
 };
 
-/* `name` is "host:port". Returns 0 or -errno. What the options point to stays. */
+/* Returns 0 or -errno. What the options point to stays. */
 int server_init(struct server *server, const struct wire_options *options,
 		const struct replicas_rule *rule, struct timers *timers,
 		const struct server_events *events, void *context);
@@ -64,9 +64,12 @@ void server_note(struct server *server, const struct part *part, const struct re
  * for that, the key ends by itself. */
 void server_owe(struct server *server, const char *key, const char *value, int64_t ttl_ms);
 
-/* As redis_warn(), of one server of that name. */
-void server_warn(const struct server *server, const char *name,
-		 void (*say)(void *context, const char *text), void *context);
+/* As redis_describe(), of one server. Returns how many bytes it takes, without the NUL. */
+size_t server_describe(const struct server *server, char *text, size_t text_bytes);
+
+/* As redis_warn(), of one server. */
+void server_warn(const struct server *server, void (*say)(void *context, const char *text),
+		 void *context);
 
 /* Why it gives no locks: a constant; NULL: nothing is known to be wrong. */
 const char *server_trouble(const struct server *server);

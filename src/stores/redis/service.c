@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/timers.h"
 #include "stores/redis/listen.h"
+#include "stores/redis/sentinel.h"
 #include "stores/redis/server.h"
 #include "stores/redis/tally.h"
 
@@ -55,9 +56,8 @@ struct redis_service {
 	int epoll;
 	struct alarm alarm; /* for the first of `timers`, or earlier */
 	struct timers timers;
-	struct timer soon; /* for another turn of redis_dispatch(), no more */
 	struct tls tls;
-	char *names; /* of the servers, each with its NUL */
+	char *names; /* of the servers, each with its NUL; or of the Sentinels, in one line */
 	char *user;
 	struct secret *password; /* of the URL; NULL: that of `access`, or none */
 	size_t count;		 /* of the servers */
@@ -67,7 +67,9 @@ struct redis_service {
 	bool is_dispatching;
 	struct redis_operation *operations;
 	struct redis_operation *settled, **settled_end;
-	struct listen *listen; /* NULL: nobody has listened yet */
+	struct listen *listen;	   /* NULL: nobody has listened yet */
+	struct sentinel *sentinel; /* NULL: the servers are where the URL says */
+	char *sentinel_of;	   /* the service, in `names` */
 };
 
 static size_t majority(const struct redis_service *service)
@@ -89,11 +91,6 @@ static void arm(struct redis_service *service)
 {
 	if (timers_due(&service->timers) < service->alarm.due_ms)
 		alarm_set(&service->alarm, timers_due(&service->timers));
-}
-
-static void on_soon(struct timer *timer)
-{
-	(void)timer;
 }
 
 /*
@@ -141,7 +138,7 @@ static void settle(struct redis_operation *operation)
 	*service->settled_end = operation;
 	service->settled_end = &operation->settled_next;
 	if (!service->is_dispatching)
-		timers_set(&service->timers, &service->soon, clock_now_ms());
+		alarm_set(&service->alarm, clock_now_ms());
 }
 
 static void count_answer(const struct redis_operation *operation)
@@ -328,16 +325,37 @@ static void on_serving(void *context, struct server *server)
 	service->events.on_connected(service->context, text);
 }
 
-static void on_lost(void *context, struct server *server, const char *why)
+static void on_no_sentinel(void *context, const char *why)
 {
 	struct redis_service *service = context;
 
-	(void)server;
 	if (redis_is_connected(service))
 		return;
 	deliver(service);
 	service->is_connected = false;
 	service->events.on_lost(service->context, why);
+}
+
+static void on_lost(void *context, struct server *server, const char *why)
+{
+	(void)server;
+	on_no_sentinel(context, why);
+}
+
+static void on_seek(void *seeker)
+{
+	struct redis_service *service = seeker;
+
+	sentinel_ask(service->sentinel);
+}
+
+static void on_found(void *context, const char *name)
+{
+	struct redis_service *service = context;
+
+	wire_find(service->servers[0].wire, name);
+	if (service->listen != NULL)
+		listen_find(service->listen, name);
 }
 
 static void on_hint(void *context, const char *key)
@@ -368,6 +386,14 @@ static int copy_options(struct redis_service *service, const struct redis_option
 	wire.user = service->user;
 	if (service->password != NULL)
 		wire.password = secret_next(service->password, NULL);
+	service->sentinel_of = strchr(service->names, '/');
+	if (service->sentinel_of != NULL) {
+		*service->sentinel_of++ = '\0';
+		wire.seek = on_seek;
+		wire.seeker = service;
+		service->options[service->count++] = wire;
+		return 0;
+	}
 	for (name = service->names; name != NULL;) {
 		wire.server = strsep(&name, ",");
 		if (service->count == REDIS_SERVERS_MAX)
@@ -396,6 +422,8 @@ static int add_server(struct redis_service *service, const struct replicas_rule 
 int redis_create(const struct redis_options *options, const struct redis_events *events,
 		 void *context, struct redis_service **ret)
 {
+	const struct sentinel_events sentinel_events = {.on_found = on_found,
+							.on_lost = on_no_sentinel};
 	struct redis_service *service = calloc(1, sizeof(*service));
 	struct epoll_event event = {.events = EPOLLIN};
 	int error;
@@ -406,7 +434,6 @@ int redis_create(const struct redis_options *options, const struct redis_events 
 	service->context = context;
 	service->statistics = options->statistics;
 	service->settled_end = &service->settled;
-	service->soon.on_due = on_soon;
 	service->alarm = ALARM_NONE;
 	service->epoll = epoll_create1(EPOLL_CLOEXEC);
 	error = service->epoll >= 0 ? alarm_init(&service->alarm) : -errno;
@@ -416,6 +443,10 @@ int redis_create(const struct redis_options *options, const struct redis_events 
 		error = copy_options(service, options);
 	for (size_t i = 0; i < service->count && !error; i++)
 		error = add_server(service, &options->replicas, i);
+	if (!error && service->sentinel_of != NULL)
+		error = sentinel_create(service->names, service->sentinel_of, &service->options[0],
+					service->epoll, &service->timers, &sentinel_events, service,
+					&service->sentinel);
 	if (error) {
 		redis_destroy(service);
 		return error;
@@ -430,6 +461,7 @@ void redis_destroy(struct redis_service *service)
 	if (service == NULL)
 		return;
 	listen_destroy(service->listen);
+	sentinel_destroy(service->sentinel);
 	for (size_t i = 0; i < service->count; i++)
 		server_finish(&service->servers[i]);
 	while (service->operations != NULL) {
@@ -454,7 +486,7 @@ int redis_descriptor(const struct redis_service *service)
 
 void redis_dispatch(struct redis_service *service)
 {
-	struct epoll_event events[2 * REDIS_SERVERS_MAX + 1];
+	struct epoll_event events[2 * REDIS_SERVERS_MAX + 3];
 	int count = epoll_wait(service->epoll, events, sizeof(events) / sizeof(events[0]), 0);
 	bool is_time = false;
 
@@ -479,6 +511,7 @@ void redis_flush(struct redis_service *service)
 		wire_flush(service->servers[i].wire);
 	if (service->listen != NULL)
 		listen_flush(service->listen);
+	sentinel_flush(service->sentinel);
 	arm(service);
 }
 
@@ -505,6 +538,7 @@ void redis_nudge(struct redis_service *service)
 {
 	for (size_t i = 0; i < service->count; i++)
 		wire_nudge(service->servers[i].wire);
+	sentinel_nudge(service->sentinel);
 	arm(service);
 }
 
@@ -535,20 +569,10 @@ void redis_describe(const struct redis_service *service, char *text, size_t text
 
 	text[0] = '\0';
 	for (size_t i = 0; i < service->count && at < text_bytes; i++) {
-		const struct server *server = &service->servers[i];
-		const char *name = service->options[i].server;
-		const char *comma = at > 0 ? ", " : "";
-		int bytes;
-
-		if (server->serves && *server->info.version)
-			bytes = snprintf(text + at, text_bytes - at, "%s%s (%s)", comma, name,
-					 server->info.version);
-		else if (server->serves)
-			bytes = snprintf(text + at, text_bytes - at, "%s%s", comma, name);
-		else
-			bytes = snprintf(text + at, text_bytes - at, "%sno connection to %s", comma,
-					 *server->why ? server->why : name);
-		at += bytes > 0 ? (size_t)bytes : 0;
+		if (at > 0)
+			at += (size_t)snprintf(text + at, text_bytes - at, ", ");
+		if (at < text_bytes)
+			at += server_describe(&service->servers[i], text + at, text_bytes - at);
 	}
 }
 
@@ -558,7 +582,7 @@ void redis_warn(const struct redis_service *service, void (*say)(void *context, 
 	char text[256];
 
 	for (size_t i = 0; i < service->count; i++)
-		server_warn(&service->servers[i], service->options[i].server, say, context);
+		server_warn(&service->servers[i], say, context);
 	if (service->count % 2 != 0)
 		return;
 	snprintf(
@@ -571,9 +595,12 @@ void redis_warn(const struct redis_service *service, void (*say)(void *context, 
 
 const char *redis_trouble(const struct redis_service *service)
 {
-	const char *trouble = NULL;
+	const char *trouble =
+		redis_is_connected(service) ? NULL : sentinel_trouble(service->sentinel);
 	size_t well = 0;
 
+	if (trouble != NULL)
+		return trouble;
 	for (size_t i = 0; i < service->count; i++) {
 		const char *its = server_trouble(&service->servers[i]);
 

@@ -2,7 +2,8 @@
  *
  * Redis servers as a keeper of keys: one server, or several that do not know each other, which are
  * all asked at once. Then a key is had when the majority says so (Redlock), an error is that of the
- * majority, and what a minority granted is undone.
+ * majority, and what a minority granted is undone. Or the one server is the primary that Sentinels
+ * name (sentinel.h), whichever it is.
  *
  * Knows no locks, no leases and no queues. A key has a value, which is new for each time that it is
  * taken, and says how the key is written (dialect.h), and ends by itself. Beside the key `K` there

@@ -27,6 +27,7 @@ enum {
 	IDLES_IN_TIMEOUT = 8,
 	REPLICAS_IN_TIMEOUT = 16,
 	REPLICAS_MS_MAX = 1000,
+	DISKS_MS_MAX = 2000, /* more than what passes between two fsync(2) of a server */
 	LOOP_DESCRIPTORS = 3,
 };
 
@@ -513,6 +514,7 @@ static int open_all(struct store_redis *store, const struct store_options *optio
 {
 	int64_t idle_ms = options->session_timeout_ms / IDLES_IN_TIMEOUT;
 	int64_t replicas_ms = options->session_timeout_ms / REPLICAS_IN_TIMEOUT;
+	int64_t replicas_ms_max = options->on_disk ? DISKS_MS_MAX : REPLICAS_MS_MAX;
 	const struct redis_options servers = {
 		.url = options->url,
 		.access = &store->access,
@@ -521,8 +523,9 @@ static int open_all(struct store_redis *store, const struct store_options *optio
 		.replicas =
 			{
 				.count = options->replicas,
-				.limit_ms = replicas_ms < REPLICAS_MS_MAX ? replicas_ms
-									  : REPLICAS_MS_MAX,
+				.on_disk = options->on_disk,
+				.limit_ms = replicas_ms < replicas_ms_max ? replicas_ms
+									  : replicas_ms_max,
 			},
 	};
 	int error = -ENOMEM;
@@ -530,7 +533,8 @@ static int open_all(struct store_redis *store, const struct store_options *optio
 	if (gethostname(store->host, sizeof(store->host) - 1) < 0)
 		return -errno;
 	store->prefix = make_prefix(options->url->root);
-	if (asprintf(&store->address, "%s://%s%s", options->url->has_tls ? "rediss" : "redis",
+	if (asprintf(&store->address, "%s%s://%s%s", options->url->has_tls ? "rediss" : "redis",
+		     store_url_has_sentinels(options->url) ? "+sentinel" : "",
 		     options->url->servers, options->url->root) < 0) {
 		store->address = NULL;
 		return -ENOMEM;
@@ -580,7 +584,9 @@ static void *restore_session(struct state_reader *in)
 /* Servers that do not know each other have no counter in common. */
 static unsigned lacks(const struct store_url *url)
 {
-	return strchr(url->servers, ',') != NULL ? STORE_HAS_STAMPS : 0;
+	bool is_one = strchr(url->servers, ',') == NULL || store_url_has_sentinels(url);
+
+	return is_one ? 0 : STORE_HAS_STAMPS;
 }
 
 const struct store_kind store_redis_kind = {

@@ -1109,8 +1109,8 @@ static void test_options(void **state)
 		{"on_lost", NULL, -EINVAL, "no value, " SIGNAL},
 		{"on_lost", "yes", -EINVAL, "bad value \"yes\", " SIGNAL},
 		{"url", "x", -EINVAL,
-		 "bad store \"x\", expected local:, or zookeeper://, etcd://, redis:// or "
-		 "rediss:// with "
+		 "bad store \"x\", expected local:, or zookeeper://, etcd://, redis://, "
+		 "rediss:// or redis+sentinel:// with "
 		 "host[:port][,host[:port]...][/path]"},
 		{"directories", "..", -EINVAL,
 		 "bad directory \"..\", expected a path like \"backup/daily\", not "
@@ -1288,7 +1288,7 @@ static void test_example_has_every_key(void **state)
 		names[count] = strdup(key);
 		assert_non_null(names[count++]);
 	}
-	assert_int_equal(count, 60);
+	assert_int_equal(count, 61);
 	while (count > 0)
 		free(names[--count]);
 	free(text);

@@ -78,6 +78,9 @@ static const struct good good_redis[] = {
 	{"redis://u:secret@a/x", "a:6379", "/x"},
 	{"redis://:secret@a", "a:6379", "/dlockfs"},
 	{"redis://u@a,[::1]:2/x@y", "a:6379,[::1]:2", "/x@y"},
+	{"redis+sentinel://a/m", "a:26379/m", "/dlockfs"},
+	{"rediss+sentinel://u:secret@a,b:1/my.m-1/x", "a:26379,b:1/my.m-1", "/x"},
+	{"redis+sentinel://a/m/", "a:26379/m", ""},
 };
 
 static const struct bad bad_redis[] = {
@@ -95,12 +98,16 @@ static const struct bad bad_redis[] = {
 	{"redis://u:sec/ret@a/b//c", "in store \"redis://***@a/b//c\""},
 	{"redis://a/b//c", "bad path \"/b//c\""},
 	{"redis://a/.dlockfs", "bad path \"/.dlockfs\""},
+	{"redis+sentinel://a",
+	 "bad service \"\" in store \"redis+sentinel://a\", expected the name"},
+	{"redis+sentinel://a//x", "bad service \"\""},
+	{"redis+sentinel://u:secret@a/b c/x",
+	 "bad service \"b c\" in store \"redis+sentinel://***@a"},
 };
 
 static const struct bad bad[] = {
-	{"",
-	 "bad store \"\", expected local:, or zookeeper://, etcd://, redis:// or rediss:// with "
-	 "host[:port]"},
+	{"", "bad store \"\", expected local:, or zookeeper://, etcd://, redis://, rediss:// or "
+	     "redis+sentinel:// with host[:port]"},
 	{"local", "bad store \"local\", expected local:, or zookeeper://, etcd://, "},
 	{"local:x", "bad store \"local:x\""},
 	{"reddis://a", "bad store \"reddis://a\""},
@@ -250,6 +257,8 @@ static void test_redis_user(void **state)
 	} urls[] = {
 		{"redis://a", NULL, NULL, false},
 		{"rediss://a", NULL, NULL, true},
+		{"rediss+sentinel://a/m", NULL, NULL, true},
+		{"redis+sentinel://:p@a/m", NULL, "p", false},
 		{"redis://u@a", "u", NULL, false},
 		{"redis://:p@a", NULL, "p", false},
 		{"rediss://u:p:q%40%2f%3A@a,b/x", "u", "p:q@/:", true},

@@ -290,24 +290,31 @@ static void test_errors(void **state)
 	static const struct {
 		const char *answer;
 		int error;
-		bool is_trouble, ends;
+		const char *trouble; /* some words of it; NULL: none */
+		bool ends;
 	} cases[] = {
-		{"-WRONGTYPE Operation against a key\r\n", -EBADMSG, false, false},
-		{"-OOM command not allowed\r\n", -ENOMEM, true, false},
-		{"-NOPERM this user has no permissions\r\n", -EACCES, true, false},
-		{"-BUSY Redis is busy\r\n", -EAGAIN, true, false},
-		{"-NOREPLICAS Not enough good replicas to write.\r\n", -EAGAIN, true, false},
-		{"-MOVED 3999 127.0.0.1:6381\r\n", -EREMOTE, true, false},
+		{"-WRONGTYPE Operation against a key\r\n", -EBADMSG, NULL, false},
+		{"-OOM command not allowed\r\n", -ENOMEM, "is full", false},
+		{"-NOPERM this user has no permissions\r\n", -EACCES, "does not allow", false},
+		{"-BUSY Redis is busy\r\n", -EAGAIN, "a script", false},
+		{"-NOREPLICAS Not enough good replicas to write.\r\n", -EAGAIN,
+		 "too few replicas to write", false},
+		{"-MOVED 3999 127.0.0.1:6381\r\n", -EREMOTE, "one of a cluster", false},
 		{"-ERR Error running script (call to f_x): @user_script:1: -READONLY You can't\r\n",
-		 -EROFS, true, true},
-		{"-READONLY You can't write against a read only replica.\r\n", -EROFS, true, true},
-		{"-LOADING Redis is loading the dataset in memory\r\n", -EAGAIN, true, true},
-		{"-MASTERDOWN Link with MASTER is down\r\n", -EAGAIN, true, true},
-		{"-NOAUTH Authentication required.\r\n", -EACCES, true, true},
-		{"-ERR something else: OOMPH\r\n", -EIO, false, false},
-		{"*0\r\n", -EIO, false, false},
-		{"+OK\r\n", -EIO, false, false},
-		{":-5\r\n", -EIO, false, false},
+		 -EROFS, "is a replica", true},
+		{"-READONLY You can't write against a read only replica.\r\n", -EROFS,
+		 "is a replica", true},
+		{"-LOADING Redis is loading the dataset in memory\r\n", -EAGAIN, "is loading",
+		 true},
+		{"-MASTERDOWN Link with MASTER is down\r\n", -EAGAIN, "has lost its primary", true},
+		{"-MISCONF Redis is configured to save RDB snapshots\r\n", -EAGAIN, "its disk",
+		 false},
+		{"-CLUSTERDOWN The cluster is down\r\n", -EREMOTE, "one of a cluster", false},
+		{"-NOAUTH Authentication required.\r\n", -EACCES, "who we are", true},
+		{"-ERR something else: OOMPH\r\n", -EIO, NULL, false},
+		{"*0\r\n", -EIO, NULL, false},
+		{"+OK\r\n", -EIO, NULL, false},
+		{":-5\r\n", -EIO, NULL, false},
 	};
 
 	connect_to(1);
@@ -318,7 +325,10 @@ static void test_errors(void **state)
 		redis_double_rule(&servers[0], "EVALSHA", cases[i].answer);
 		ask_and_wait(&one, REDIS_RENEW, "v");
 		assert_int_equal(one.error, cases[i].error);
-		assert_int_equal(redis_trouble(service) != NULL, cases[i].is_trouble);
+		if (cases[i].trouble == NULL)
+			assert_null(redis_trouble(service));
+		else
+			assert_non_null(strstr(redis_trouble(service), cases[i].trouble));
 		if (cases[i].ends)
 			WAIT_UNTIL(lost > before);
 		HURRY_UNTIL(redis_is_connected(service));
@@ -365,6 +375,8 @@ static void test_take_is_lost(void **state)
 /* A GIVE is asked until it is answered, or the key has ended. */
 static void test_give_is_owed(void **state)
 {
+	int64_t over_ms;
+
 	connect_to(1);
 	redis_double_rule(&servers[0], "EVALSHA", NULL);
 	ask(&one, REDIS_GIVE, "v1");
@@ -376,7 +388,8 @@ static void test_give_is_owed(void **state)
 	assert_int_equal(two.error, -ECONNRESET);
 	two = (struct asked){.request.done = on_done};
 	assert_int_equal(redis_ask(service, &two.request, REDIS_GIVE, "k", "v3", 1), 0);
-	WAIT_UNTIL(two.done == 1);
+	over_ms = clock_now_ms() + 2;
+	WAIT_UNTIL(two.done == 1 && clock_now_ms() >= over_ms);
 	forget_commands();
 	servers[0].is_closed = false;
 	redis_double_rule(&servers[0], "EVALSHA", ":1\r\n");
@@ -713,6 +726,35 @@ static void test_wait_is_lost(void **state)
 	assert_int_equal(one.error, 0);
 }
 
+/* The server and a replica are to have it on their disks. */
+static void test_on_disk(void **state)
+{
+	static const char *const answers[] = {"*2\r\n:0\r\n:1\r\n", "*2\r\n:1\r\n:0\r\n",
+					      "*1\r\n:1\r\n", ":1\r\n"};
+
+	redis_double_rule(&servers[0], "WAITAOF", "-ERR unknown command 'WAITAOF', with args\r\n");
+	replicas = (struct replicas_rule){.count = 1, .on_disk = true, .limit_ms = 500};
+	create(1, "", 60000);
+	HURRY_UNTIL(strstr(why, "redis_on_disk needs Redis 7.2") != NULL);
+	assert_int_equal(connected, 0);
+	redis_double_rule(&servers[0], "WAITAOF", "*2\r\n:1\r\n:0\r\n");
+	HURRY_UNTIL(connected == 1);
+	assert_true(was_sent(0, "WAITAOF 1 0 500\n"));
+	redis_double_rule(&servers[0], "WAITAOF", "*2\r\n:1\r\n:1\r\n");
+	forget_commands();
+	ask_and_wait(&one, REDIS_TAKE, "v1");
+	assert_int_equal(one.error, 0);
+	assert_string_equal(servers[0].commands,
+			    "SET k v1 NX PX 9000\nGETRANGE k 0 4095\nWAITAOF 1 1 500\n");
+	redis_double_rule(&servers[0], "EVALSHA", ":1\r\n");
+	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
+		redis_double_rule(&servers[0], "WAITAOF", answers[i]);
+		ask_and_wait(&one, REDIS_RENEW, "v1");
+		assert_int_equal(one.error, -ECONNRESET);
+		assert_non_null(strstr(redis_trouble(service), "on their disks"));
+	}
+}
+
 /* Who may not ask for it could have nothing confirmed. */
 static void test_no_right_to_wait(void **state)
 {
@@ -746,6 +788,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_replicas_are_missing, begin, end),
 		cmocka_unit_test_setup_teardown(test_wait_is_lost, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_right_to_wait, begin, end),
+		cmocka_unit_test_setup_teardown(test_on_disk, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

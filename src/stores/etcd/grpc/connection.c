@@ -21,12 +21,6 @@
 /* nghttp2 has numbers for streams up to 2^31 - 1; the last ones are not used. */
 #define STREAM_ID_LATE 0x7fff0000u
 
-void connection_init(struct connection *connection)
-{
-	*connection = (struct connection){0};
-	transport_init(&connection->transport);
-}
-
 static int fail(struct connection *connection, const char *what)
 {
 	snprintf(connection->why, sizeof(connection->why), "%s", what);
@@ -201,17 +195,14 @@ end:
 	return error;
 }
 
-int connection_open(struct connection *connection, const struct sockaddr *address,
-		    socklen_t address_bytes, const char *host, struct tls *tls)
+int connection_open(struct connection *connection, struct transport *transport)
 {
+	connection->transport = transport;
 	connection->in = malloc(IN_BYTES);
-	if (connection->in == NULL || make_session(connection) != 0) {
-		fail(connection, "out of memory");
-		return -ENOMEM;
-	}
-	if (transport_connect(&connection->transport, address, address_bytes, host, tls) != 0)
-		return fail(connection, connection->transport.why);
-	return 0;
+	if (connection->in != NULL && make_session(connection) == 0)
+		return 0;
+	fail(connection, "out of memory");
+	return -ENOMEM;
 }
 
 void connection_close(struct connection *connection)
@@ -221,10 +212,9 @@ void connection_close(struct connection *connection)
 	DL_FOREACH_SAFE2 (connection->news, call, next, news_next)
 		connection_remove_news(connection, call);
 	nghttp2_session_del(connection->session);
-	transport_close(&connection->transport);
 	free(connection->out.data);
 	free(connection->in);
-	connection_init(connection);
+	*connection = (struct connection){0};
 }
 
 /* What nghttp2 finds wrong with what the server has sent. */
@@ -233,7 +223,7 @@ static int fail_session(struct connection *connection, ssize_t error)
 	if (error == NGHTTP2_ERR_BAD_CLIENT_MAGIC || !connection->is_ready)
 		snprintf(connection->why, sizeof(connection->why),
 			 "the server does not speak HTTP/2%s",
-			 connection->transport.session != NULL ? "" : " (is it by TLS?)");
+			 connection->transport->session != NULL ? "" : " (is it by TLS?)");
 	else
 		snprintf(connection->why, sizeof(connection->why), "HTTP/2: %s",
 			 nghttp2_strerror((int)error));
@@ -245,8 +235,8 @@ static int fail_read(struct connection *connection)
 {
 	if (connection->is_leaving)
 		return fail(connection, connection->why_leaving);
-	snprintf(connection->why, sizeof(connection->why), "%s%s", connection->transport.why,
-		 connection->is_ready || connection->transport.session != NULL
+	snprintf(connection->why, sizeof(connection->why), "%s%s", connection->transport->why,
+		 connection->is_ready || connection->transport->session != NULL
 			 ? ""
 			 : " (is it by TLS?)");
 	return -EIO;
@@ -254,15 +244,9 @@ static int fail_read(struct connection *connection)
 
 int connection_read(struct connection *connection)
 {
-	struct transport *transport = &connection->transport;
-	int state = transport_advance(transport);
-	ssize_t count, used;
+	struct transport *transport = connection->transport;
+	ssize_t count = transport_read(transport, connection->in, IN_BYTES), used;
 
-	if (state < 0)
-		return fail(connection, transport->why);
-	if (state == 0)
-		return 0;
-	count = transport_read(transport, connection->in, IN_BYTES);
 	if (count == -EAGAIN)
 		return 0;
 	if (count < 0)
@@ -304,11 +288,9 @@ static int check_end(struct connection *connection)
 
 int connection_write(struct connection *connection)
 {
-	struct transport *transport = &connection->transport;
+	struct transport *transport = connection->transport;
 	struct call_bytes *out = &connection->out;
 
-	if (transport->state != TRANSPORT_OPEN)
-		return 0;
 	for (;;) {
 		ssize_t count;
 
@@ -340,7 +322,7 @@ int connection_begin(struct connection *connection, struct grpc_call *call, cons
 	const nghttp2_data_provider body = {.read_callback = give_body};
 	const nghttp2_nv headers[] = {
 		header(":method", "POST"),
-		header(":scheme", connection->transport.session != NULL ? "https" : "http"),
+		header(":scheme", connection->transport->session != NULL ? "https" : "http"),
 		header(":path", method),
 		header(":authority", authority),
 		header("te", "trailers"),

@@ -16,8 +16,8 @@
 #include "stores/net/transport.h"
 
 struct connection {
-	struct transport transport;
-	nghttp2_session *session; /* NULL: there is no connection */
+	struct transport *transport; /* the owner's */
+	nghttp2_session *session;    /* NULL: there is no connection */
 	struct grpc_call *news;
 	struct call_bytes out; /* for the transport */
 	uint8_t *in;	       /* a buffer for what is read */
@@ -29,15 +29,11 @@ struct connection {
 	char why_leaving[256];
 };
 
-/* Allocates nothing. */
-void connection_init(struct connection *connection);
+/* Begins to speak over a transport that is open. Returns 0; or -ENOMEM and `why`. */
+int connection_open(struct connection *connection, struct transport *transport);
 
-/* Begins to connect. Returns 0; or -ENOMEM or -EIO and `why`. */
-int connection_open(struct connection *connection, const struct sockaddr *address,
-		    socklen_t address_bytes, const char *host, struct tls *tls);
-
-/* Goes on after an event of the socket: connects, reads, and puts what came into the calls. Returns
- * 1 if more may be there to read, 0 if not; or -EIO and `why`. */
+/* Reads, and puts what came into the calls. Returns 1 if more may be there to read, 0 if not; or
+ * -EIO and `why`. */
 int connection_read(struct connection *connection);
 
 /* Writes what is to be sent, as far as the socket takes it. Returns 0; or -EIO and `why`. */
@@ -60,7 +56,8 @@ int connection_ping(struct connection *connection);
 void connection_add_news(struct connection *connection, struct grpc_call *call);
 void connection_remove_news(struct connection *connection, struct grpc_call *call);
 
-/* Calls that are under way are known no more. */
+/* Calls that are under way are known no more. The transport is closed already. One that was never
+ * open is fine. */
 void connection_close(struct connection *connection);
 
 #endif

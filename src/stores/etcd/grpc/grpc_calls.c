@@ -11,8 +11,7 @@
 
 bool grpc_is_connected(const struct grpc *grpc)
 {
-	return grpc->state == CONNECTED && !grpc->is_leaving && !grpc->is_broken &&
-	       !grpc->connection.is_leaving;
+	return dial_is_good(&grpc->dial) && !grpc->connection.is_leaving;
 }
 
 /* Takes the call out of all lists. */
@@ -39,21 +38,23 @@ static struct grpc_call *begin(struct grpc *grpc)
 	if (call == NULL)
 		return NULL;
 	call->grpc = grpc;
+	call->deadline.on_due = grpc_calls_expire;
 	return call;
 }
 
 /* Hands the call to the connection. Returns NULL, and the call is gone, if that fails. */
 static struct grpc_call *hand_in(struct grpc *grpc, struct grpc_call *call, const char *method)
 {
-	if (connection_begin(&grpc->connection, call, endpoints_server(grpc->endpoints)->authority,
-			     method, grpc->token) != 0) {
+	if (connection_begin(&grpc->connection, call,
+			     endpoints_server(grpc->dial.endpoints)->authority, method,
+			     grpc->token) != 0) {
 		call_destroy(call);
 		return NULL;
 	}
 	if (grpc->calls == NULL) {
 		grpc->heard_ms = clock_now_ms();
-		if (!timer_is_set(&grpc->wake))
-			timers_set(&grpc->timers, &grpc->wake, grpc->heard_ms + grpc->idle_ms);
+		if (!timer_is_set(&grpc->silence))
+			timers_set(&grpc->timers, &grpc->silence, grpc->heard_ms + grpc->idle_ms);
 	}
 	call->made_ms = clock_now_ms();
 	DL_APPEND(grpc->calls, call);
@@ -162,6 +163,14 @@ static bool give_messages(struct grpc *grpc, struct grpc_call *call)
 		return true;
 	call_destroy(call);
 	return false;
+}
+
+void grpc_calls_expire(struct timer *deadline)
+{
+	struct grpc_call *call = TIMER_WHOLE(deadline, struct grpc_call, deadline);
+
+	call_end(call, GRPC_DEADLINE_EXCEEDED, "no answer in time");
+	connection_add_news(&call->grpc->connection, call);
 }
 
 void grpc_calls_deliver(struct grpc *grpc)

@@ -1,48 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the socket, the commands that are not answered yet, and the time that a server may be
- * silent. Must not know what commands mean, but for AUTH and PING. Loop thread.
- *
- * | state      | event                                | next                    |
- * |------------|--------------------------------------|-------------------------|
- * | PAUSED     | the pause is over                    | RESOLVING or CONNECTING |
- * | RESOLVING  | the addresses are there              | CONNECTING              |
- * | CONNECTING | TCP and TLS are there                | GREETING or READY       |
- * | GREETING   | AUTH is answered                     | READY                   |
- * | any        | an error, a silence, wire_leave()    | PAUSED                  |
- *
- * Invariants: commands are under way only while GREETING or READY; while PAUSED or RESOLVING there
- * is no socket.
+ * Owns the commands that are not answered yet, and the time that a server may be silent; dial.h has
+ * the connection. Must not know what commands mean, but for AUTH and PING. The dial is GREETING
+ * until AUTH is answered; commands are under way only from then on. Loop thread.
  *
  * No time is judged before the socket has been read: timers run behind wire_dispatch(). A timer
  * that is noticed late is no proof of silence: then there is as much time again.
  */
 #include "stores/redis/wire/wire.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include <hiredis/hiredis.h>
 #include <utlist.h>
 
 #include "base/clock.h"
 #include "stores/link.h"
-#include "stores/net/endpoints.h"
-#include "stores/net/transport.h"
+#include "stores/net/dial.h"
 
 #define IN_BYTES ((size_t)16 * 1024)
 /* After so many reads the loop has its turn. */
 #define READS_MAX 16
 /* A server that takes no more does not make us keep more. */
 #define OUT_BYTES_MAX ((size_t)16 * 1024 * 1024)
-#define EVENT_SOCKET  ((uint64_t)3 << 32)
-
-enum state { PAUSED, RESOLVING, CONNECTING, GREETING, READY };
 
 struct out {
 	char *data;
@@ -50,32 +34,33 @@ struct out {
 };
 
 struct wire {
-	struct wire_options options; /* its server is in `endpoints` */
+	struct wire_options options; /* its server is in `dial` */
 	struct wire_events events;
 	void *context;
 	struct timers *timers;
-	struct timer wake; /* of the state */
-	struct endpoints *endpoints;
-	struct transport transport;
-	int epoll;
-	uint32_t socket_events; /* for which the socket is in `epoll`; 0: it is not */
-	enum state state;
-	int64_t limit_ms; /* of RESOLVING */
+	struct timer wake; /* to look whether the server is silent, or to read on */
+	struct dial dial;
 	int64_t heard_ms; /* when something came last, or the oldest command was sent */
-	int64_t ready_ms;
 	struct reply_reader *reader;
 	struct out out;
 	struct wire_command *commands; /* that are under way, the oldest first */
 	struct wire_command greeting, ping;
 	bool is_pinging;
-	char broken[300]; /* why the connection is to be lost; "": it is not */
 };
 
+static void on_seek(struct dial *dial);
+static void on_open(struct dial *dial);
+static void on_lost(struct dial *dial, const char *why);
 static void on_wake(struct timer *timer);
 
 int wire_create(const struct wire_options *options, const struct wire_events *events, void *context,
 		struct timers *timers, struct wire **ret)
 {
+	const struct dial_events dial_events = {
+		.on_seek = options->server == NULL ? on_seek : NULL,
+		.on_open = on_open,
+		.on_lost = on_lost,
+	};
 	struct wire *wire = calloc(1, sizeof(*wire));
 	int error;
 
@@ -86,15 +71,12 @@ int wire_create(const struct wire_options *options, const struct wire_events *ev
 	wire->context = context;
 	wire->timers = timers;
 	wire->wake.on_due = on_wake;
-	transport_init(&wire->transport);
-	wire->epoll = epoll_create1(EPOLL_CLOEXEC);
-	wire->endpoints = wire->epoll >= 0 ? endpoints_create(options->server, wire->epoll) : NULL;
-	if (wire->endpoints == NULL) {
-		error = -errno;
+	error = dial_init(&wire->dial, options->server, options->tls, options->idle_ms, timers,
+			  &dial_events);
+	if (error) {
 		wire_destroy(wire);
 		return error;
 	}
-	timers_set(timers, &wire->wake, clock_now_ms());
 	*ret = wire;
 	return 0;
 }
@@ -102,7 +84,7 @@ int wire_create(const struct wire_options *options, const struct wire_events *ev
 /* What of a connection there is. */
 static void drop(struct wire *wire)
 {
-	transport_close(&wire->transport);
+	timers_clear(wire->timers, &wire->wake);
 	reply_reader_destroy(wire->reader);
 	wire->reader = NULL;
 	/* The password may be in it. */
@@ -110,9 +92,7 @@ static void drop(struct wire *wire)
 		explicit_bzero(wire->out.data, wire->out.size);
 	free(wire->out.data);
 	wire->out = (struct out){0};
-	wire->socket_events = 0;
 	wire->is_pinging = false;
-	wire->broken[0] = '\0';
 }
 
 void wire_destroy(struct wire *wire)
@@ -120,21 +100,36 @@ void wire_destroy(struct wire *wire)
 	if (wire == NULL)
 		return;
 	drop(wire);
-	timers_clear(wire->timers, &wire->wake);
-	endpoints_destroy(wire->endpoints);
-	if (wire->epoll >= 0)
-		close(wire->epoll);
+	dial_finish(&wire->dial);
 	free(wire);
 }
 
 int wire_descriptor(const struct wire *wire)
 {
-	return wire->epoll;
+	return wire->dial.epoll;
 }
 
 bool wire_is_ready(const struct wire *wire)
 {
-	return wire->state == READY && wire->broken[0] == '\0';
+	return dial_is_good(&wire->dial);
+}
+
+static void on_seek(struct dial *dial)
+{
+	struct wire *wire = (struct wire *)((char *)dial - offsetof(struct wire, dial));
+
+	wire->options.seek(wire->options.seeker);
+}
+
+void wire_find(struct wire *wire, const char *server)
+{
+	dial_find(&wire->dial, server);
+}
+
+const char *wire_server(const struct wire *wire)
+{
+	return wire->dial.endpoints != NULL ? endpoints_server(wire->dial.endpoints)->name
+					    : "a server that no Sentinel has named yet";
 }
 
 bool wire_is_busy(const struct wire *wire)
@@ -142,58 +137,18 @@ bool wire_is_busy(const struct wire *wire)
 	return wire->commands != NULL;
 }
 
-/* `why` may be the server's words: it becomes one line. */
-static void break_wire(struct wire *wire, const char *why)
+static void on_lost(struct dial *dial, const char *why)
 {
-	if (wire->broken[0] != '\0')
-		return;
-	snprintf(wire->broken, sizeof(wire->broken), "%s", *why ? why : "no reason given");
-	for (char *at = wire->broken; *at != '\0'; at++) {
-		if (iscntrl((unsigned char)*at))
-			*at = ' ';
-	}
-}
-
-/* Has the socket watched for what is waited for. */
-static void watch_socket(struct wire *wire)
-{
-	const struct transport *transport = &wire->transport;
-	struct epoll_event event = {
-		.events = EPOLLIN | (transport->wants_write ? EPOLLOUT : 0u),
-		.data.u64 = EVENT_SOCKET,
-	};
-
-	if (transport->socket < 0 || event.events == wire->socket_events)
-		return;
-	if (epoll_ctl(wire->epoll, wire->socket_events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD,
-		      transport->socket, &event) != 0)
-		break_wire(wire, strerror(errno));
-	else
-		wire->socket_events = event.events;
-}
-
-/* The connection or the attempt is over. */
-static void lose(struct wire *wire, const char *why)
-{
+	struct wire *wire = (struct wire *)((char *)dial - offsetof(struct wire, dial));
 	struct wire_command *command, *commands = wire->commands;
-	int64_t now_ms = clock_now_ms(), pause_ms = 0;
-	bool was_ready = wire->state >= GREETING;
-	char line[512];
 
-	snprintf(line, sizeof(line), "%s: %s", endpoints_server(wire->endpoints)->name, why);
 	drop(wire);
-	if (wire->state == READY && now_ms - wire->ready_ms >= ENDPOINTS_PAUSE_MAX_MS)
-		endpoints_begin_round(wire->endpoints);
-	wire->state = PAUSED;
 	wire->commands = NULL;
-	if (was_ready || !endpoints_has_address(wire->endpoints))
-		pause_ms = endpoints_fail(wire->endpoints);
-	timers_set(wire->timers, &wire->wake, now_ms + pause_ms);
 	while ((command = commands) != NULL) {
 		DL_DELETE(commands, command);
 		command->done(command, NULL);
 	}
-	wire->events.on_lost(wire->context, line);
+	wire->events.on_lost(wire->context, why);
 }
 
 static int append(struct out *out, const char *data, size_t bytes)
@@ -252,26 +207,24 @@ void wire_flush(struct wire *wire)
 {
 	struct out *out = &wire->out;
 
-	while (wire->state >= GREETING && wire->broken[0] == '\0' && out->begin < out->end) {
-		ssize_t count = transport_write(&wire->transport, out->data + out->begin,
+	while (dial_is_open(&wire->dial) && out->begin < out->end) {
+		ssize_t count = transport_write(&wire->dial.transport, out->data + out->begin,
 						out->end - out->begin);
 
 		if (count == -EAGAIN)
 			break;
 		if (count < 0)
-			break_wire(wire, wire->transport.why);
+			dial_break(&wire->dial, wire->dial.transport.why);
 		else
 			out->begin += (size_t)count;
 	}
-	watch_socket(wire);
-	if (wire->broken[0] != '\0')
-		timers_set(wire->timers, &wire->wake, clock_now_ms());
+	dial_watch(&wire->dial);
 }
 
 static void be_ready(struct wire *wire)
 {
-	wire->state = READY;
-	wire->ready_ms = wire->heard_ms = clock_now_ms();
+	dial_succeed(&wire->dial);
+	wire->heard_ms = clock_now_ms();
 	timers_set(wire->timers, &wire->wake, wire->heard_ms + wire->options.idle_ms);
 	wire->events.on_ready(wire->context);
 }
@@ -283,23 +236,23 @@ static void on_greeted(struct wire_command *command, const struct reply *reply)
 	if (reply != NULL && reply->value.kind == REPLY_STATUS)
 		be_ready(wire);
 	else if (reply != NULL)
-		break_wire(wire, reply->value.kind == REPLY_ERROR ? reply->value.text
-								  : "no answer to AUTH");
+		dial_break(&wire->dial, reply->value.kind == REPLY_ERROR ? reply->value.text
+									 : "no answer to AUTH");
 }
 
 /* TCP and TLS are there. */
-static void greet(struct wire *wire)
+static void on_open(struct dial *dial)
 {
+	struct wire *wire = (struct wire *)((char *)dial - offsetof(struct wire, dial));
 	const char *words[3] = {"AUTH"};
 	size_t bytes[3] = {4};
 	int count = 1;
 
 	wire->reader = reply_reader_create();
 	if (wire->reader == NULL) {
-		break_wire(wire, strerror(ENOMEM));
+		dial_break(&wire->dial, strerror(ENOMEM));
 		return;
 	}
-	wire->heard_ms = clock_now_ms();
 	if (wire->options.password == NULL) {
 		be_ready(wire);
 		return;
@@ -309,57 +262,9 @@ static void greet(struct wire *wire)
 	words[count++] = wire->options.password;
 	for (int i = 1; i < count; i++)
 		bytes[i] = strlen(words[i]);
-	wire->state = GREETING;
 	wire->greeting.done = on_greeted;
-	timers_set(wire->timers, &wire->wake, wire->heard_ms + wire->options.idle_ms);
 	if (put(wire, &wire->greeting, count, words, bytes) != 0)
-		break_wire(wire, strerror(ENOMEM));
-}
-
-static void connect_next(struct wire *wire)
-{
-	const char *host = endpoints_server(wire->endpoints)->host;
-	socklen_t bytes;
-	const struct sockaddr *address = endpoints_address(wire->endpoints, &bytes);
-
-	wire->state = CONNECTING;
-	timers_set(wire->timers, &wire->wake, clock_now_ms() + wire->options.idle_ms);
-	if (transport_connect(&wire->transport, address, bytes, host, wire->options.tls) != 0)
-		break_wire(wire, wire->transport.why);
-}
-
-/* Goes on with the look-up, after an event of c-ares or some time. */
-static void resolve(struct wire *wire, uint64_t data, uint32_t events)
-{
-	char why[256];
-	int64_t now_ms = clock_now_ms();
-	int state = endpoints_advance(wire->endpoints, data, events, why, sizeof(why));
-
-	if (state < 0)
-		break_wire(wire, why);
-	else if (state > 0)
-		connect_next(wire);
-	else if (now_ms >= wire->limit_ms)
-		break_wire(wire, "the name is not found in time");
-	else
-		timers_set(wire->timers, &wire->wake,
-			   now_ms + endpoints_wait_ms(wire->endpoints, wire->limit_ms - now_ms));
-}
-
-static void begin_attempt(struct wire *wire)
-{
-	char why[256];
-
-	wire->state = RESOLVING;
-	if (endpoints_has_address(wire->endpoints)) {
-		connect_next(wire);
-		return;
-	}
-	wire->limit_ms = clock_now_ms() + wire->options.idle_ms;
-	if (endpoints_resolve(wire->endpoints, why, sizeof(why)) != 0)
-		break_wire(wire, why);
-	else
-		resolve(wire, 0, 0);
+		dial_break(&wire->dial, strerror(ENOMEM));
 }
 
 /* A reply is the answer to the oldest command. Ends what a server says without being asked. */
@@ -373,8 +278,9 @@ static void deliver(struct wire *wire, const struct reply *reply)
 	} else if (wire->options.listens) {
 		wire->events.on_message(wire->context, reply);
 	} else {
-		break_wire(wire, reply->value.kind == REPLY_ERROR ? reply->value.text
-								  : "an answer to no question");
+		dial_break(&wire->dial, reply->value.kind == REPLY_ERROR
+						? reply->value.text
+						: "an answer to no question");
 	}
 }
 
@@ -384,34 +290,34 @@ static void read_all(struct wire *wire)
 	char data[IN_BYTES];
 	bool more = true;
 
-	for (int i = 0; i < READS_MAX && more && wire->broken[0] == '\0'; i++) {
+	for (int i = 0; i < READS_MAX && more && dial_is_open(&wire->dial); i++) {
 		const struct reply *reply = NULL;
-		ssize_t count = transport_read(&wire->transport, data, sizeof(data));
+		ssize_t count = transport_read(&wire->dial.transport, data, sizeof(data));
 		int error = 0;
 
 		if (count == -EAGAIN)
 			return;
 		if (count < 0) {
-			break_wire(wire, wire->transport.why);
+			dial_break(&wire->dial, wire->dial.transport.why);
 			return;
 		}
 		wire->heard_ms = clock_now_ms();
 		wire->is_pinging = false;
-		more = transport_has_more(&wire->transport, (size_t)count, sizeof(data));
+		more = transport_has_more(&wire->dial.transport, (size_t)count, sizeof(data));
 		error = reply_reader_give(wire->reader, data, (size_t)count);
 		do {
 			if (!error)
 				error = reply_reader_take(wire->reader, &reply);
 			if (error)
-				break_wire(wire, error == -ENOMEM
-							 ? strerror(ENOMEM)
-							 : "what comes is no answer of Redis");
+				dial_break(&wire->dial,
+					   error == -ENOMEM ? strerror(ENOMEM)
+							    : "what comes is no answer of Redis");
 			else if (reply != NULL)
 				deliver(wire, reply);
-		} while (!error && reply != NULL && wire->broken[0] == '\0');
+		} while (!error && reply != NULL && dial_is_open(&wire->dial));
 	}
 	/* What is left may be in OpenSSL's buffer, of which the socket tells nothing. */
-	if (more)
+	if (more && dial_is_open(&wire->dial))
 		timers_set(wire->timers, &wire->wake, clock_now_ms());
 }
 
@@ -434,7 +340,7 @@ static void check_silence(struct wire *wire, int64_t now_ms, bool is_late)
 		wire->ping.done = on_pong;
 		wire->is_pinging = true;
 		if (put(wire, wire->options.listens ? NULL : &wire->ping, 1, words, bytes) != 0)
-			break_wire(wire, strerror(ENOMEM));
+			dial_break(&wire->dial, strerror(ENOMEM));
 		wire->heard_ms = now_ms;
 	} else if (now_ms - wire->heard_ms >= wire->options.idle_ms) {
 		if (is_late) {
@@ -442,7 +348,7 @@ static void check_silence(struct wire *wire, int64_t now_ms, bool is_late)
 		} else {
 			snprintf(why, sizeof(why), "nothing has come for %lld ms",
 				 (long long)(now_ms - wire->heard_ms));
-			break_wire(wire, why);
+			dial_break(&wire->dial, why);
 		}
 	}
 	timers_set(wire->timers, &wire->wake, wire->heard_ms + wire->options.idle_ms);
@@ -454,33 +360,9 @@ static void on_wake(struct timer *timer)
 	int64_t now_ms = clock_now_ms();
 	bool is_late = now_ms - timer->due_ms > wire->options.idle_ms / 2;
 
-	if (wire->broken[0] == '\0') {
-		switch (wire->state) {
-		case PAUSED:
-			begin_attempt(wire);
-			break;
-		case RESOLVING:
-			resolve(wire, 0, 0);
-			break;
-		case CONNECTING:
-			if (is_late)
-				timers_set(wire->timers, timer, now_ms + wire->options.idle_ms);
-			else
-				break_wire(wire, "no connection in time");
-			break;
-		case GREETING:
-		case READY:
-			read_all(wire);
-			check_silence(wire, now_ms, is_late);
-			break;
-		}
-	}
-	if (wire->broken[0] != '\0') {
-		char why[sizeof(wire->broken)];
-
-		snprintf(why, sizeof(why), "%s", wire->broken);
-		lose(wire, why);
-	}
+	read_all(wire);
+	if (wire->dial.state == DIAL_GOOD)
+		check_silence(wire, now_ms, is_late);
 	wire_flush(wire);
 }
 
@@ -490,39 +372,23 @@ void wire_dispatch(struct wire *wire)
 	int count = 0;
 
 	/* There is nothing else to be heard of then than the socket. */
-	if (wire->state >= GREETING)
+	if (wire->dial.state >= DIAL_GREETING)
 		read_all(wire);
 	else
-		count = epoll_wait(wire->epoll, events, sizeof(events) / sizeof(events[0]), 0);
-	for (int i = 0; i < count; i++) {
-		uint64_t data = events[i].data.u64;
-
-		if (ENDPOINTS_IS_EVENT(data) && wire->state == RESOLVING) {
-			resolve(wire, data, events[i].events);
-		} else if (data == EVENT_SOCKET && wire->state == CONNECTING) {
-			int state = transport_advance(&wire->transport);
-
-			if (state < 0)
-				break_wire(wire, wire->transport.why);
-			else if (state > 0)
-				greet(wire);
-		}
-	}
+		count = epoll_wait(wire->dial.epoll, events, sizeof(events) / sizeof(events[0]), 0);
+	for (int i = 0; i < count; i++)
+		dial_note(&wire->dial, &events[i]);
 	wire_flush(wire);
 }
 
 void wire_leave(struct wire *wire, const char *why)
 {
-	if (wire->state == PAUSED)
-		return;
-	break_wire(wire, why);
-	timers_set(wire->timers, &wire->wake, clock_now_ms());
+	dial_break(&wire->dial, why);
 }
 
 void wire_nudge(struct wire *wire)
 {
-	if (wire->state == PAUSED)
-		timers_set(wire->timers, &wire->wake, clock_now_ms());
-	else if (wire->state >= GREETING && link_is_stuck(wire->transport.socket))
+	dial_hurry(&wire->dial);
+	if (wire->dial.state >= DIAL_GREETING && link_is_stuck(wire->dial.transport.socket))
 		wire_leave(wire, "nothing passes the connection");
 }

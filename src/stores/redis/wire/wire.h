@@ -29,7 +29,11 @@ struct wire_command {
 };
 
 struct wire_options {
-	const char *server;   /* "host:port"; an IPv6 address in brackets */
+	/* "host:port", or several: one of them; an IPv6 address in brackets. NULL: seek() is called
+	 * before each attempt, and wire_find() has to follow. */
+	const char *server;
+	void (*seek)(void *seeker);
+	void *seeker;	      /* must stay */
 	struct tls *tls;      /* must stay */
 	const char *user;     /* NULL: the default one */
 	const char *password; /* must stay, as the user; NULL: there is no AUTH */
@@ -68,6 +72,12 @@ bool wire_is_ready(const struct wire *wire);
  * -ENOMEM. `command` is NULL on a wire that listens. */
 int wire_send(struct wire *wire, struct wire_command *command, int count, const char *const *words,
 	      const size_t *bytes);
+
+/* The server is there now. A connection to another one is lost. */
+void wire_find(struct wire *wire, const char *server);
+
+/* The server's "host:port", or words for people if that is not known. */
+const char *wire_server(const struct wire *wire);
 
 /* Whether commands are not answered yet. */
 bool wire_is_busy(const struct wire *wire);

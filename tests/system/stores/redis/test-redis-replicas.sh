@@ -88,3 +88,16 @@ resume replica2
 never_revived holder
 release holder
 comes_free "$dir/A/short"
+
+# On their disks: where the server can tell (Redis 7.2), else that is refused.
+redis_start disk --appendfsync always
+store=redis://$(redis_address disk)/dlockfs
+printf '%s\n' '[store]' 'redis_on_disk = yes' '[locks]' 'try_limit = 1s' >"$dir/disk.ini"
+start_dlockfs D --config "$dir/disk.ini"
+if [ -n "$(redis -n disk COMMAND INFO waitaof)" ]; then
+    flock "$dir/D/job" true
+    [ "$(redis_calls waitaof disk)" -ge 2 ] || fail "the server was not asked"
+else
+    refused flock -n "$dir/D/job" true
+    wait_until "$deadline" shows D 'redis_on_disk needs Redis 7.2'
+fi
