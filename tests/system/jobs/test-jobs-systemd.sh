@@ -39,8 +39,7 @@ done
 printf '#!/bin/sh\necho $$ >>/root/scheduler.ran\nexec sleep infinity\n' >"$dir/root/usr/local/bin/scheduler"
 printf '#!/bin/sh\necho $DLOCK_SLOT >>/root/worker.ran\nexec sleep infinity\n' >"$dir/root/usr/local/bin/worker"
 chmod +x "$dir/root/usr/local/bin/"{report,cleanup,index,upgrade,scheduler,worker}
-# The store, and the sections for the configuration.
-printf '[store]\nurl = local:\n' >>"$dir/root/etc/dlockfs.ini"
+# The sections for the configuration.
 awk '/^```/ { inside = $0 == "```ini"; next } inside' "$page" >>"$dir/root/etc/dlockfs.ini"
 rm -f "$dir/root/usr/sbin/policy-rc.d"
 start_machine
