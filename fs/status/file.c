@@ -71,6 +71,15 @@ static void write_worn(void *context, const struct engine_worn *worn)
 		awaited[worn->awaits]);
 }
 
+static void write_mixed(void *context, const char *path)
+{
+	FILE *out = context;
+
+	fputs("differs=", out);
+	escape_write(out, path);
+	fputc('\n', out);
+}
+
 static void write_bits(FILE *out, const char *key, unsigned bits, const char *const *words,
 		       size_t count)
 {
@@ -89,7 +98,7 @@ static void write_bits(FILE *out, const char *key, unsigned bits, const char *co
 static void write_abilities(unsigned abilities, FILE *out)
 {
 	static const char *const words[] = {"queue",   "shared", "ranges", "stamps",
-					    "clients", "files",	 "kept"};
+					    "clients", "files",	 "kept",   "slots"};
 
 	write_bits(out, "abilities", abilities, words, sizeof(words) / sizeof(*words));
 }
@@ -182,6 +191,7 @@ static void write_shard(const struct shard *shard, FILE *out)
 	if (shard->store->ops->warn != NULL)
 		shard->store->ops->warn(shard->store, write_warning, out);
 	engine_each_worn(shard->engine, write_worn, out);
+	engine_each_mixed(shard->engine, write_mixed, out);
 }
 
 /* The last exclusive open that was brief, and how many there were. */

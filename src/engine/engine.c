@@ -300,9 +300,10 @@ static struct wish *create_wish(struct owner *owner, enum lock_kind kind, struct
 }
 
 /* What a wish takes of the store. */
-static unsigned wanted_abilities(enum claim_mode mode, bool waits)
+static unsigned wanted_abilities(const struct lock *lock, enum claim_mode mode, bool waits)
 {
-	return (mode == CLAIM_SHARED ? STORE_HAS_SHARED : 0) | (waits ? STORE_HAS_QUEUE : 0);
+	return (mode == CLAIM_SHARED ? STORE_HAS_SHARED : 0) | (waits ? STORE_HAS_QUEUE : 0) |
+	       (slots_are_several(lock) ? STORE_HAS_SLOTS : 0);
 }
 
 int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
@@ -317,7 +318,7 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 	if (owner->lost)
 		return -EIO;
 	bool fits = lock_is_taken_so(owner->lock, kind, mode);
-	if (!fits || !lock_has_abilities(owner->lock, wanted_abilities(mode, waits))) {
+	if (!fits || !lock_has_abilities(owner->lock, wanted_abilities(owner->lock, mode, waits))) {
 		decisions_add(engine, DECIDED, cookie, fits ? -ENOLCK : -EINVAL);
 		settle_changed(engine);
 		return 0;
@@ -410,7 +411,7 @@ void engine_change_slots(struct engine *engine,
 
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		lock->policy.slots = policy(context, lock->path).slots;
-		lock->listing.mixed = false;
+		lock_forget_mixture(lock);
 		queue_judge_all(lock);
 	}
 	settle_changed(engine);
@@ -443,7 +444,8 @@ int engine_lock_range(struct owner *file, uint64_t process, struct range range, 
 		return -EIO;
 	if (!lock_is_taken_so(file->lock, LOCK_KIND_RECORD, range.mode))
 		return -EINVAL;
-	if (!lock_has_abilities(file->lock, STORE_HAS_RANGES | wanted_abilities(range.mode, waits)))
+	if (!lock_has_abilities(file->lock,
+				STORE_HAS_RANGES | wanted_abilities(file->lock, range.mode, waits)))
 		return -ENOLCK;
 	struct records *records = records_open(file->lock, process);
 	if (records == NULL)

@@ -325,6 +325,11 @@ struct engine_counts engine_counts(const struct engine *engine);
 void engine_each_worn(const struct engine *engine,
 		      void (*visit)(void *context, const struct engine_worn *worn), void *context);
 
+/* Visits the locks in use for which another host is configured otherwise: another recipe, or number
+ * of slots. As engine_each_worn(). */
+void engine_each_mixed(const struct engine *engine, void (*visit)(void *context, const char *path),
+		       void *context);
+
 /* As of the time that was told last. */
 struct engine_status engine_status(const struct engine *engine);
 

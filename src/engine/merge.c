@@ -166,10 +166,7 @@ static int compare(const struct place *place, const struct store_entry *entry)
 static void warn_of_mixture(struct lock *lock, const struct store_entry *entry)
 {
 	if (entry->claim.id.session == 0 || entry->claim.recipe == lock_recipe(lock) ||
-	    lock->listing.mixed)
-		return;
-	lock->listing.mixed = true;
-	if (!lock_may_log(lock, "recipe", 0))
+	    !lock_note_mixture(lock) || !lock_may_log(lock, "recipe", 0))
 		return;
 	log_lock_warning(lock->path,
 			 "claim %s of another host is of recipe %s, here it is %s: other clients "

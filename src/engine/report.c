@@ -110,6 +110,17 @@ void engine_each_worn(const struct engine *engine,
 	}
 }
 
+void engine_each_mixed(const struct engine *engine, void (*visit)(void *context, const char *path),
+		       void *context)
+{
+	const struct lock *lock = engine->count.mixed > 0 ? engine->locks : NULL;
+
+	for (; lock != NULL; lock = lock->hh.next) {
+		if (lock->listing.mixed)
+			visit(context, lock->path);
+	}
+}
+
 bool engine_find_orphan(const struct engine *engine, const char *path, const char *name,
 			struct engine_orphan *ret)
 {

@@ -118,10 +118,8 @@ void turnstile_compare(const struct rival *rival)
 	struct lock *lock = rival->place.lock;
 	uint32_t slots = rival->place.slots > 0 ? rival->place.slots : 1;
 
-	if (rival->known != KNOWN_OURS || slots == slots_count(lock) || lock->listing.mixed)
-		return;
-	lock->listing.mixed = true;
-	if (!lock_may_log(lock, "slots", 0))
+	if (rival->known != KNOWN_OURS || slots == slots_count(lock) || !lock_note_mixture(lock) ||
+	    !lock_may_log(lock, "slots", 0))
 		return;
 	log_lock_warning(lock->path,
 			 "claim %s of another host is of a lock with slots = %u, here it is %lld: "

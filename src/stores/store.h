@@ -524,8 +524,9 @@ struct store_options {
 
 #define STORE_HAS_FILES (1U << 5) /* lock files: files(), alter() */
 #define STORE_HAS_KEPT	(1U << 6) /* and files that outlive all sessions: STEP_KEEP, STEP_STAND */
+#define STORE_HAS_SLOTS (1U << 7) /* the claims of all hosts are in one queue: several may hold */
 
-#define STORE_HAS_ALL ((1U << 7) - 1)
+#define STORE_HAS_ALL ((1U << 8) - 1)
 
 /* What there is of a store before it is opened: files/stores.h has a list of them. */
 struct store_kind {

@@ -235,6 +235,23 @@ static void check_numbers(struct doctor *doctor, const char *text, const char *w
 	}
 }
 
+/* Hosts that are not configured alike. */
+static void check_mixed(struct doctor *doctor, const char *text, const char *where)
+{
+	struct tree_line line;
+
+	while (tree_next_line(&text, &line)) {
+		if (!tree_line_is(&line, "differs"))
+			continue;
+		char *name = text_decode(line.value, line.value_bytes);
+		doctor_say(doctor, RESULT_WARNING, "hosts",
+			   "%s%s: another host has another recipe or number of slots; set them "
+			   "alike on all hosts, the log says which",
+			   where, name);
+		free(name);
+	}
+}
+
 /* Programs that take the file itself for the lock. */
 static void check_brief_opens(struct doctor *doctor, const json_t *status)
 {
@@ -363,6 +380,7 @@ void doctor_check_status(struct doctor *doctor, const struct probe *probe, const
 		check_files(doctor, status, where);
 		check_space(doctor, status, where);
 		check_numbers(doctor, text, where);
+		check_mixed(doctor, text, where);
 		free(where);
 		store++;
 	}

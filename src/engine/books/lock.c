@@ -60,7 +60,8 @@ bool lock_is_taken_so(const struct lock *lock, enum lock_kind kind, enum claim_m
 bool lock_has_abilities(const struct lock *lock, unsigned abilities)
 {
 	unsigned missing = abilities & ~lock->engine->abilities;
-	const char *what = (missing & STORE_HAS_RANGES) != 0   ? "record locks"
+	const char *what = (missing & STORE_HAS_SLOTS) != 0    ? "slots"
+			   : (missing & STORE_HAS_RANGES) != 0 ? "record locks"
 			   : (missing & STORE_HAS_SHARED) != 0 ? "shared locks"
 			   : (missing & STORE_HAS_QUEUE) != 0  ? "a queue to wait in"
 							       : "tokens";
@@ -217,6 +218,21 @@ struct lock *lock_open(struct engine *engine, const char *path, const struct loc
 	return lock;
 }
 
+bool lock_note_mixture(struct lock *lock)
+{
+	bool is_new = !lock->listing.mixed;
+
+	lock->engine->count.mixed += is_new;
+	lock->listing.mixed = true;
+	return is_new;
+}
+
+void lock_forget_mixture(struct lock *lock)
+{
+	lock->engine->count.mixed -= lock->listing.mixed;
+	lock->listing.mixed = false;
+}
+
 void lock_free_if_unused(struct lock *lock)
 {
 	if (lock->owners > 0 || lock->unplaced != NULL || lock->queue.first != NULL ||
@@ -226,6 +242,7 @@ void lock_free_if_unused(struct lock *lock)
 		return;
 	if (lock->seeking.prev != NULL)
 		DL_DELETE2(lock->engine->searches.wanted, lock, seeking.prev, seeking.next);
+	lock_forget_mixture(lock);
 	HASH_DEL(lock->engine->locks, lock);
 	engine_unmark(lock->engine, &lock->item);
 	free(lock);

@@ -23,7 +23,7 @@ struct listing {
 	bool read_since;     /* the latest one was sent: data of a rival */
 	uint64_t sent, done; /* so many of them */
 	uint64_t wanted;     /* nothing is granted before that list; 0: there was none */
-	bool mixed;	     /* the log has told of claims of another recipe, or of other slots */
+	bool mixed;	     /* there were claims of another recipe, or of other slots */
 	int64_t behind;	     /* turnstile.c: made because of the place of that order, the latest */
 
 	/* Once it is known, the queue has every claim of an order up to known_to that exists:
@@ -69,6 +69,11 @@ bool lock_may_grant(const struct engine *engine);
 /* Whether locks may be granted now, for a caller that grants at once if so. If not, settle.c looks
  * at what waits as soon as they may. */
 bool lock_try_grant(struct engine *engine);
+
+/* Another host is seen to be configured otherwise for the lock. Whether that is new: it is noted
+ * until lock_forget_mixture(), or as long as the lock stays in use. */
+bool lock_note_mixture(struct lock *lock);
+void lock_forget_mixture(struct lock *lock);
 
 /* Whether the log may tell that the store refused something: whoever is refused may ask again at
  * once. */

@@ -165,7 +165,8 @@ struct counts {
 	size_t holders;
 	size_t kept; /* claims: claim_is_kept() */
 	size_t waiters;
-	size_t worn; /* locks */
+	size_t worn;  /* locks */
+	size_t mixed; /* locks: lock_note_mixture() */
 };
 
 /* What is due, and when: engine_deadline(). */

@@ -374,7 +374,7 @@ fail:
 const struct store_kind store_etcd_kind = {
 	.scheme = STORE_SCHEME_ETCD,
 	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
-		     STORE_HAS_CLIENTS | STORE_HAS_FILES | STORE_HAS_KEPT,
+		     STORE_HAS_CLIENTS | STORE_HAS_FILES | STORE_HAS_KEPT | STORE_HAS_SLOTS,
 	.is_remote = true,
 	.open = store_etcd_open,
 	.check_files = tls_check_files,

@@ -527,6 +527,6 @@ static int open_alone(const struct store_options *options, const struct store_ev
 const struct store_kind store_local_kind = {
 	.scheme = STORE_SCHEME_LOCAL,
 	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
-		     STORE_HAS_FILES | STORE_HAS_KEPT,
+		     STORE_HAS_FILES | STORE_HAS_KEPT | STORE_HAS_SLOTS,
 	.open = open_alone,
 };

@@ -569,7 +569,7 @@ static int store_zookeeper_open(const struct store_options *options,
 const struct store_kind store_zookeeper_kind = {
 	.scheme = STORE_SCHEME_ZOOKEEPER,
 	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
-		     STORE_HAS_CLIENTS | STORE_HAS_FILES | STORE_HAS_KEPT,
+		     STORE_HAS_CLIENTS | STORE_HAS_FILES | STORE_HAS_KEPT | STORE_HAS_SLOTS,
 	.is_remote = true,
 	.has_acl = true,
 #ifdef HAVE_ZOOKEEPER_TLS

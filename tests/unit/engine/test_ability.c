@@ -69,6 +69,23 @@ static void test_ranges(void **state)
 	file_close(&file);
 }
 
+/* Where only one can hold a lock, nobody believes that several can. */
+static void test_slots(void **state)
+{
+	struct world *world = *state;
+	struct file file;
+
+	world->policy.slots = 2;
+	begin(world, &file, STORE_HAS_SLOTS);
+	file_lock(&file, EX, WAIT);
+	settle(world);
+	assert_denied(&file, -ENOLCK);
+	file_lock_by_open(&file, TRY);
+	settle(world);
+	assert_denied(&file, -ENOLCK);
+	file_close(&file);
+}
+
 /* That it is held can be proved all the same. */
 static void test_stamps(void **state)
 {
@@ -93,10 +110,7 @@ static void test_stamps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(shared),
-		TEST(queue),
-		TEST(ranges),
-		TEST(stamps),
+		TEST(shared), TEST(queue), TEST(slots), TEST(ranges), TEST(stamps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,6 +154,22 @@ static void change_slots(struct world *world, int64_t slots)
 	settle(world);
 }
 
+static void count_mixed(void *context, const char *path)
+{
+	size_t *count = context;
+
+	assert_string_equal(path, "a");
+	++*count;
+}
+
+static size_t mixed(const struct host *host)
+{
+	size_t count = 0;
+
+	engine_each_mixed(host->engine, count_mixed, &count);
+	return count;
+}
+
 /* More are let in at once; of fewer, as others end. */
 static void test_change(void **state)
 {
@@ -163,7 +179,9 @@ static void test_change(void **state)
 	set_slots(world, 2);
 	open_and_lock(world, files, FILES);
 	assert_waits(&files[2]);
+	assert_int_equal(mixed(&world->one), 0);
 	change_slots(world, 4);
+	assert_int_equal(mixed(&world->one), 1);
 	assert_int_equal(slot(&files[2]), 2);
 	assert_int_equal(slot(&files[3]), 3);
 	assert_waits(&files[4]);

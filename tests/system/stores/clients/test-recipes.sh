@@ -231,7 +231,13 @@ hold holder "$dir/A/curator-any/mixed"
 expect holder held
 expect_status 1 flock -n "$dir/C/curator-any/mixed" true
 expect_status 1 flock -n -s "$dir/C/curator-any/mixed" true
+hold waiter "$dir/C/curator-any/mixed"
+wait_until "$deadline" grep -qx 'differs=curator-any/mixed' "$dir/C/.dlockfs/status"
+"$dlockctl" --mount "$dir/C" doctor >"$dir/doctor" || true
+grep -q '^warning: hosts: curator-any/mixed: another host has another recipe' "$dir/doctor" || fail "$(<"$dir/doctor")"
 release holder
+expect waiter held
+release waiter
 comes_free "$dir/C/curator-any/mixed"
 expect_equal "messages about another recipe" 1 "$(grep -c "^dlockfs: warning: curator-any/mixed: claim .* of another host is of recipe \
 curator-any, here it is kazoo" "$dir/C.log")"

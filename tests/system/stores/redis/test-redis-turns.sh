@@ -1,7 +1,7 @@
 #!/bin/bash
 # A host asks Redis for a lock once for all of its callers: who waits costs no more than one, who releases and asks again is kept from
 # the lock by nobody, and yet a host whose callers never stop lets other hosts and other clients have their turn. With keep, a lock that
-# is taken again costs no request, until the turn is over.
+# is taken again costs no request, until the turn is over. Slots are refused.
 # shellcheck source=../../../functions.sh
 . "$(dirname "$0")/../../../functions.sh"
 # shellcheck source=redis-clients.sh
@@ -10,10 +10,16 @@
 requires "$python" -c 'import redis'
 start_redis
 servers=("$(redis_address)")
-printf '%s\n' '[store]' 'turn_time = 15s' '[locks "kept"]' 'keep = 1h' >"$dir/config"
+printf '%s\n' '[store]' 'turn_time = 15s' '[locks "kept"]' 'keep = 1h' '[locks "several"]' 'slots = 2' >"$dir/config"
 for host in A B; do
     start_dlockfs "$host" --session-timeout 60s --config "$dir/config"
 done
+
+# What is no queue of all hosts does not let several hold.
+call several "$dir/A/several" open ex-nb ex excl-nb
+finish several
+expect_equal "slots" "open ok,ex-nb ENOLCK,ex ENOLCK,excl-nb ENOLCK" "$(paste -sd, <"$dir/several.out")"
+grep -q 'several: its store has not got slots: refused with ENOLCK' "$dir/A.log" || fail "not told"
 
 # Twenty who wait ask no more often than one: at most once each 15 ms (retry_delay).
 client_hold holder lock:60 dlockfs/job
