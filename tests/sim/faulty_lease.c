@@ -181,3 +181,93 @@ const struct faulty_lease_rules faulty_lease_etcd = {
 	.resume = by_etcd_resume,
 	.describe = by_etcd_describe,
 };
+
+/* Redis': stores/redis/lease.h, and what renews the keys as in stores/redis/proof.c; the server is
+ * that of faulty_keys.h. A host without claims has no key there, and so loses none: here it has one
+ * all the time, which it touches when there are no heartbeats. */
+
+enum { TOUCHES_IN_TIMEOUT = 2, TOUCH_RETRIES_IN_TIMEOUT = 8 };
+
+static void by_redis_begin(struct faulty_lease *lease, int64_t timeout_ms, int64_t since_ms)
+{
+	redis_lease_init(&lease->of.redis.lease, timeout_ms);
+}
+
+static void by_redis_grant(struct faulty_lease *lease, int64_t timeout_ms, int64_t sent_ms)
+{
+	redis_lease_init(&lease->of.redis.lease, timeout_ms);
+	redis_lease_add(&lease->of.redis.lease, sent_ms);
+	lease->of.redis.touched_ms = sent_ms;
+}
+
+static void by_redis_connect(struct faulty_lease *lease, int64_t timeout_ms, int64_t since_ms)
+{
+	lease->of.redis.lease.timeout_ms = timeout_ms;
+	redis_lease_hurry(&lease->of.redis.lease);
+}
+
+static void by_redis_beat(struct faulty_lease *lease, int64_t now_ms)
+{
+	redis_lease_beat(&lease->of.redis.lease, now_ms);
+}
+
+static void by_redis_touch(struct faulty_lease *lease, int64_t now_ms)
+{
+	lease->of.redis.touched_ms = now_ms;
+}
+
+static void by_redis_defer_beat(struct faulty_lease *lease, int64_t now_ms)
+{
+	/* A claim that is placed renews nothing. */
+}
+
+static bool by_redis_note(struct faulty_lease *lease, enum store_operation operation, int error,
+			  int64_t sent_ms, int64_t now_ms, uint64_t member)
+{
+	bool renews = operation == STORE_PROVE || operation == STORE_TOUCH;
+
+	if (!renews || (error != 0 && error != -ENOENT) ||
+	    sent_ms <= lease->of.redis.lease.heard_ms)
+		return false;
+	redis_lease_note(&lease->of.redis.lease, sent_ms);
+	return true;
+}
+
+static void by_redis_doubt(struct faulty_lease *lease, int64_t now_ms)
+{
+	redis_lease_doubt(&lease->of.redis.lease, now_ms);
+}
+
+static void by_redis_resume(struct faulty_lease *lease, int64_t timeout_ms, int64_t saved_ms,
+			    int64_t now_ms, bool doubtful)
+{
+	by_redis_grant(lease, timeout_ms, saved_ms);
+	if (doubtful)
+		redis_lease_doubt(&lease->of.redis.lease, now_ms);
+}
+
+static struct store_lease by_redis_describe(const struct faulty_lease *lease, int64_t now_ms)
+{
+	const struct redis_lease *own = &lease->of.redis.lease;
+	int64_t due_ms = own->heard_ms + own->timeout_ms / TOUCHES_IN_TIMEOUT;
+	int64_t retry_ms = lease->of.redis.touched_ms + own->timeout_ms / TOUCH_RETRIES_IN_TIMEOUT;
+	struct store_lease described;
+
+	redis_lease_tell(own, now_ms, &described);
+	if (own->keys > 0)
+		described.touch_ms = due_ms > retry_ms ? due_ms : retry_ms;
+	return described;
+}
+
+const struct faulty_lease_rules faulty_lease_redis = {
+	.begin = by_redis_begin,
+	.grant = by_redis_grant,
+	.connect = by_redis_connect,
+	.beat = by_redis_beat,
+	.touch = by_redis_touch,
+	.defer_beat = by_redis_defer_beat,
+	.note = by_redis_note,
+	.doubt = by_redis_doubt,
+	.resume = by_redis_resume,
+	.describe = by_redis_describe,
+};

@@ -7,6 +7,7 @@
 #define DLOCKFS_FAULTY_LEASE_H
 
 #include "stores/etcd/lease.h"
+#include "stores/redis/lease.h"
 #include "stores/statistics.h"
 #include "stores/store.h"
 #include "stores/zookeeper/lease.h"
@@ -65,9 +66,14 @@ struct faulty_lease {
 					  */
 			bool keeping;	 /* it is not answered yet */
 		} etcd;
+		struct {
+			struct redis_lease lease; /* of one key, the eldest (faulty_keys.h) */
+			int64_t touched_ms;
+		} redis;
 	} of;
 };
 
-extern const struct faulty_lease_rules faulty_lease_zookeeper, faulty_lease_etcd;
+extern const struct faulty_lease_rules faulty_lease_zookeeper, faulty_lease_etcd,
+	faulty_lease_redis;
 
 #endif

@@ -24,7 +24,7 @@ static void zookeeper_set_silent(struct servers *servers, bool silent)
 	leader_set_silent(&servers->of.zookeeper, silent);
 }
 
-static uint64_t zookeeper_note(struct servers *servers)
+static uint64_t zookeeper_note(struct servers *servers, bool renews)
 {
 	leader_note(&servers->of.zookeeper);
 	return 0;
@@ -88,7 +88,7 @@ static void etcd_set_silent(struct servers *servers, bool silent)
 	/* Nothing is sent that the store does not send. */
 }
 
-static uint64_t etcd_note(struct servers *servers)
+static uint64_t etcd_note(struct servers *servers, bool renews)
 {
 	return members_carry_out(&servers->of.etcd);
 }
@@ -141,4 +141,58 @@ const struct servers_rules servers_etcd = {
 	.expiry_ms = etcd_expiry_ms,
 	.put_off = etcd_put_off,
 	.doubt = etcd_doubt,
+};
+
+static void redis_begin(struct servers *servers, const struct faulty_settings *settings)
+{
+	keys_begin(&servers->of.redis, settings);
+}
+
+static void redis_connect(struct servers *servers)
+{
+	/* There is one server, and it knows no connections. */
+}
+
+static void redis_disconnect(struct servers *servers, bool lost)
+{
+	/* It keeps the keys. */
+}
+
+static void redis_set_silent(struct servers *servers, bool silent)
+{
+	/* Nothing is sent that the store does not send. */
+}
+
+static uint64_t redis_note(struct servers *servers, bool renews)
+{
+	if (renews)
+		keys_renew(&servers->of.redis);
+	return 0;
+}
+
+static void redis_cut_off(struct servers *servers, bool cut_off)
+{
+	/* It needs no others. */
+}
+
+static void redis_elect(struct servers *servers)
+{
+	/* Likewise. */
+}
+
+static int64_t redis_end_ms(struct servers *servers)
+{
+	return keys_end_ms(&servers->of.redis);
+}
+
+const struct servers_rules servers_redis = {
+	.begin = redis_begin,
+	.connect = redis_connect,
+	.disconnect = redis_disconnect,
+	.set_silent = redis_set_silent,
+	.note = redis_note,
+	.cut_off = redis_cut_off,
+	.elect = redis_elect,
+	.soonest_ms = redis_end_ms,
+	.expiry_ms = redis_end_ms,
 };

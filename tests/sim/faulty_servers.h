@@ -6,6 +6,7 @@
 #ifndef DLOCKFS_FAULTY_SERVERS_H
 #define DLOCKFS_FAULTY_SERVERS_H
 
+#include "faulty_keys.h"
 #include "faulty_leader.h"
 #include "faulty_members.h"
 
@@ -23,8 +24,9 @@ struct servers_rules {
 	/* The client sends nothing by itself from now on, or does again. */
 	void (*set_silent)(struct servers *servers, bool silent);
 
-	/* An operation arrives. Returns who answers it, where that is of interest. */
-	uint64_t (*note)(struct servers *servers);
+	/* An operation arrives, which is a proof or a touch, or not. Returns who answers it,
+	 * where that is of interest. */
+	uint64_t (*note)(struct servers *servers, bool renews);
 
 	/* A keep-alive arrives. Returns the same; 0: it is not answered now. NULL: there are none.
 	 */
@@ -59,9 +61,10 @@ struct servers {
 	union {
 		struct leader zookeeper;
 		struct members etcd;
+		struct keys redis;
 	} of;
 };
 
-extern const struct servers_rules servers_zookeeper, servers_etcd;
+extern const struct servers_rules servers_zookeeper, servers_etcd, servers_redis;
 
 #endif

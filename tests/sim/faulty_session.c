@@ -524,7 +524,8 @@ void session_arrive(struct session *session, struct item *item)
 	DL_DELETE(session->sent, item);
 	/* What comes late from a broken connection was noted nowhere that is known. */
 	if (!item->answered)
-		item->member = session->servers.rules->note(&session->servers);
+		item->member = session->servers.rules->note(
+			&session->servers, item->kind == ITEM_PROVE || item->kind == ITEM_TOUCH);
 	if (item->kind != ITEM_CLOSE &&
 	    prng_chance(session->settings->prng, session->settings->refused_percent)) {
 		session_answer(item, -EIO);

@@ -6,7 +6,7 @@
  * gives the same schedule again. Usage:
  *
  *     sim [--seed N] [--seeds COUNT] [--steps N] [--until-failure] [--verbose]
- *         [--store zookeeper|etcd] [--drift N]
+ *         [--store zookeeper|etcd|redis] [--drift N]
  *
  * The service is of that kind (faulty_rules); without the option it is a ZooKeeper.
  * The hosts' clocks run up to N ten-thousandths fast or slow, or 100 without the option.
@@ -210,7 +210,8 @@ static bool parse_number(const char *text, uint64_t *ret)
 
 static bool parse_rules(const char *name, const struct faulty_rules **ret)
 {
-	static const struct faulty_rules *const all[] = {&faulty_zookeeper, &faulty_etcd};
+	static const struct faulty_rules *const all[] = {&faulty_zookeeper, &faulty_etcd,
+							 &faulty_redis};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
 		*ret = all[i];
@@ -250,8 +251,8 @@ int main(int argc, char **argv)
 			verbose = true;
 		if (option == '?' || !good) {
 			fprintf(stderr, "usage: sim [--seed N] [--seeds COUNT] [--steps N] "
-					"[--until-failure] [--verbose] [--store zookeeper|etcd] "
-					"[--drift N]\n");
+					"[--until-failure] [--verbose] "
+					"[--store zookeeper|etcd|redis] [--drift N]\n");
 			return 2;
 		}
 	}

@@ -510,6 +510,15 @@ const struct faulty_rules faulty_etcd = {
 	.asks_quorum = true,
 };
 
+const struct faulty_rules faulty_redis = {
+	.name = "redis",
+	.lease = &faulty_lease_redis,
+	.servers = &servers_redis,
+	.order_late = STORE_LOCAL_ORDER_LATE, /* as the claims of a host are in one */
+	.order_unsure = STORE_LOCAL_ORDER_UNSURE,
+	.asks_quorum = true,
+};
+
 int store_faulty_open(struct local_service *service, const struct faulty_settings *settings,
 		      const struct store_events *events, void *context, struct store **ret)
 {

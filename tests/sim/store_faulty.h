@@ -54,7 +54,7 @@ struct faulty_rules {
 	bool asks_quorum; /* a server that is cut off, or behind, answers no reads by itself */
 };
 
-extern const struct faulty_rules faulty_zookeeper, faulty_etcd;
+extern const struct faulty_rules faulty_zookeeper, faulty_etcd, faulty_redis;
 
 struct faulty_settings {
 	const int64_t *now_ms;

@@ -30,7 +30,7 @@ export source_dir
 compile_sound() {
     mkdir "$dir/sound"
     # shellcheck disable=SC2016
-    (cd "$source_dir" && printf '%s\n' tests/sim/*.c src/{claim,engine{,/books,/records},journal,lockfile,stores/local}/*.c src/stores/{tokens,{etcd,zookeeper}/lease}.c src/base/{clock,escape,log_limit,timers}.c) |
+    (cd "$source_dir" && printf '%s\n' tests/sim/*.c src/{claim,engine{,/books,/records},journal,lockfile,stores/local}/*.c src/stores/{tokens,{etcd,redis,zookeeper}/lease}.c src/base/{clock,escape,log_limit,timers}.c) |
         xargs -P "$at_once" -I{} bash -c 'set -e; name=${1//\//+}; compile "$2/${name%.c}.o" "$source_dir/$1"' \
             compile {} "$dir/sound"
 }
