@@ -29,7 +29,7 @@ etcd_ask() {
 }
 
 etcd_address() {
-    echo "127.0.0.1:$(<"$dir/${1:-etcd}/port")"
+    echo "127.0.0.1:$(port_of "${1:-etcd}")"
 }
 
 # etcd_certificate NAME CA-NAME: $dir/NAME.pem and $dir/NAME.key, for this address, signed by the CA; which signs itself.

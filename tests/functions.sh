@@ -49,6 +49,7 @@ fi
 umask 022 # the programs of other users read what is made here
 chmod 755 "$dir"
 mkdir -p "$dir/pids"
+test_dir=$dir # also in a scene
 
 # users_begin: of the namespace, with the user dlockfs or without.
 users_begin() {
@@ -119,6 +120,7 @@ numbers() {
 #
 
 cleanups=()
+scenes=() # the shells of those that go on
 
 # cleanup_fn COMMAND...: to be run when the test ends; the last one first.
 cleanup_fn() {
@@ -131,6 +133,7 @@ on_exit() {
     trap '' INT TERM HUP PIPE # nobody may read what is said of a failure
     set +e
     exec 2>&$stderr
+    [ ${#scenes[@]} -eq 0 ] || { kill "${scenes[@]}"; wait "${scenes[@]}"; } 2>/dev/null
     for command in "${cleanups[@]}"; do
         eval "$command"
     done
@@ -180,9 +183,43 @@ show_state() {
     done
 }
 
-trap on_exit EXIT
-trap 'echo "$0:$LINENO: failed: $BASH_COMMAND" >&$stderr' ERR
-trap 'echo "$0:$LINENO: interrupted in: $BASH_COMMAND" >&$stderr; exit 1' INT TERM HUP
+set_traps() {
+    trap on_exit EXIT
+    trap 'echo "$0:$LINENO: failed: $BASH_COMMAND" >&$stderr' ERR
+    trap 'echo "$0:$LINENO: interrupted in: $BASH_COMMAND" >&$stderr; exit 1' INT TERM HUP
+}
+set_traps
+
+#
+# Parts of a test that need nothing of each other
+#
+
+# scene NAME COMMAND...: goes on beside the rest of the test, in a shell of its own, until scenes_end. Its $dir is a folder of its own,
+# $dir/NAME, so its hosts, servers and programs have names of their own, too; of those of the test it can use the servers.
+scene() {
+    play_scene "$@" &
+    scenes+=($!)
+}
+
+play_scene() {
+    dir=$dir/$1
+    cleanups=()
+    hosts=()
+    scenes=()
+    set_traps
+    mkdir -p "$dir/pids"
+    "${@:2}"
+}
+
+# scenes_end: waits for all of them; none may have failed.
+scenes_end() {
+    local process failed=
+    for process in "${scenes[@]}"; do
+        wait "$process" || failed=yes
+    done
+    scenes=()
+    [ -z "$failed" ] || fail "a scene has failed"
+}
 
 #
 # Waiting and asserting
@@ -390,8 +427,8 @@ asleep() {
 # A port below the range from which the kernel takes ports by itself, so that it stays free between a stop and a start. This
 # test gets each only once, also when nobody has used it yet.
 free_port() {
-    mkdir -p "$dir/ports"
-    "$python" - "$dir/ports" <<'END'
+    mkdir -p "$test_dir/ports"
+    "$python" - "$test_dir/ports" <<'END'
 import os, random, socket, sys
 while True:
     port = random.randrange(10000, 32000)
@@ -406,11 +443,20 @@ while True:
 END
 }
 
+# port_of NAME: of a server of the scene, or else of the test.
+port_of() {
+    local folder=$dir
+    until [ -e "$folder/$1/port" ] || [ "$folder" = "$test_dir" ]; do
+        folder=${folder%/*}
+    done
+    echo "$(<"$folder/$1/port")"
+}
+
 zookeeper_options=()        # additional options for java
 zookeeper_configuration=""  # additional lines for zoo.cfg
 
 zookeeper_address() {
-    echo "127.0.0.1:$(<"$dir/${1:-zk}/port")"
+    echo "127.0.0.1:$(port_of "${1:-zk}")"
 }
 
 # zookeeper_mode NAME: "standalone", "leader" or "follower"; fails unless the server is serving.
@@ -593,10 +639,30 @@ awake() {
 
 # zookeeper COMMAND ARGUMENT...: see lib/zookeeper.py. Talks to the server $zookeeper_name.
 zookeeper_name=zk
+asker=$dir/asker # of the test: where the program is that asks
 zookeeper() {
-    local command=$1
-    shift
-    timeout $((deadline + 30)) "$python" "$tests/lib/zookeeper.py" "$(zookeeper_address "$zookeeper_name")" "$command" "$@"
+    local port connection address status output errors
+    [ -e "$asker" ] || start_asker
+    read -r port <"$asker"
+    address=$(zookeeper_address "$zookeeper_name")
+    exec {connection}<>"/dev/tcp/127.0.0.1/$port"
+    printf '%s\0' $(($# + 1)) "${ZOOKEEPER_AUTH:-}" "$address" "$@" >&"$connection"
+    {
+        IFS= read -r -d '' -t $((deadline + 30)) status && IFS= read -r -d '' output && IFS= read -r -d '' errors
+    } <&"$connection" || fail "no answer: zookeeper $*"
+    exec {connection}>&-
+    printf %s "$output"
+    printf %s "$errors" >&2
+    return "$status"
+}
+
+# start_asker: unless somebody else has just done so.
+start_asker() {
+    if mkdir "$asker.begun" 2>/dev/null; then
+        setsid "$python" "$tests/lib/zookeeper.py" serve "$asker" >"$asker.out" 2>&1 </dev/null &
+        process_record "$test_dir" asker $!
+    fi
+    wait_until "$deadline" test -e "$asker"
 }
 
 # wait_claims LOCK NUMBER: until so many claims stand in the queue of a lock.

@@ -263,7 +263,7 @@ declare -A begin_of
 # Ends what a test may have left, by what it wrote down in its folder.
 sweep() {
     local pids
-    for pids in "$folder/$1"/pids "$folder/$1"/*/pids; do # also of tests that it runs itself (etcd-newer)
+    for pids in "$folder/$1"{,/*,/*/*}/pids; do # also of its scenes, and of tests that it runs itself (etcd-newer)
         processes_end "${pids%/pids}"
     done
     mounts_end "$folder/$1"

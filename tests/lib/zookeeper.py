@@ -30,14 +30,23 @@ intrude PATH                   tries what could take a lock from those in its qu
 clock PATH                     makes a znode there for a moment; prints when that was, in seconds since 1970 by the leader's clock
 sessions                       how many clients are connected, this one excluded
 
+zookeeper.py serve FILE        does that for whoever connects to the port on 127.0.0.1 that it writes into FILE: the function zookeeper
+                               of functions.sh, as a program takes longer to begin than all of these. It is sent the number of words,
+                               what is to be in ZOOKEEPER_AUTH, and the words, and answers with the status, the output and the errors,
+                               each with a NUL behind it.
+
 From the environment: ZOOKEEPER_AUTH, a user:password of the digest scheme that it is to be.
 """
 
+import contextlib
+import io
 import os
 import re
 import signal
+import socket
 import sys
 import time
+import traceback
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NoNodeError
@@ -147,10 +156,49 @@ def intrude(client, path):
             print(f"{name}: {type(error).__name__}")
 
 
-def main():
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    address, command, *arguments = sys.argv[1:]
+def answer(connection):
+    data = b""
+    count = None
+    while count is None or data.count(b"\0") < count:
+        more = connection.recv(65536)
+        if not more:
+            return
+        data += more
+        if count is None and b"\0" in data:
+            count = int(data.partition(b"\0")[0]) + 2
+    _, os.environ["ZOOKEEPER_AUTH"], *words = (os.fsdecode(word) for word in data.split(b"\0")[:-1])
+    output, errors, status = io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+        try:
+            run(*words)
+        except SystemExit as end:
+            print(end, file=sys.stderr)
+            status = 1
+        except Exception:  # as if it had been a program's
+            traceback.print_exc()
+            status = 1
+    connection.sendall(os.fsencode(f"{status}\0{output.getvalue()}\0{errors.getvalue()}\0"))
+
+
+def serve(path):
+    """Each in a process of its own, as a client of ZooKeeper has threads."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    os.closerange(3, 1024)  # files of whoever asked first
+    os.chdir("/")
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
+        with open(f"{path}.new", "w", encoding="ascii") as file:
+            print(listener.getsockname()[1], file=file)
+        os.rename(f"{path}.new", path)
+        while True:
+            connection, _ = listener.accept()
+            if os.fork() == 0:
+                listener.close()
+                answer(connection)
+                os._exit(0)
+            connection.close()
+
+
+def run(address, command, *arguments):
     client = connect(address)
     if command == "children":
         print("\n".join(children(client, arguments[0])))
@@ -227,6 +275,14 @@ def main():
         sys.exit(__doc__)
     client.stop()
     client.close()
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    if sys.argv[1] == "serve":
+        serve(sys.argv[2])
+    run(*sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -11,7 +11,13 @@
 
 rest=8 # seconds
 rounded=1500 # milliseconds: etcd counts whole seconds
-printf '[locks]\nmin_hold = %ds\ntry_limit = 1m\n[locks "own*"]\nmin_hold = 0ms\n' "$rest" >"$dir/dlockfs.ini"
+config=$dir/dlockfs.ini
+printf '[locks]
+min_hold = %ds
+try_limit = 1m
+[locks "own*"]
+min_hold = 0ms
+' "$rest" >"$config"
 
 declare -A since # by lock: when the lock was not granted yet
 
@@ -72,10 +78,10 @@ job() {
 hosts() {
     local host
     for host in A B C; do
-        start_dlockfs "$host" --session-timeout 4s --config "$dir/dlockfs.ini"
+        start_dlockfs "$host" --session-timeout 4s --config "$config"
     done
     start_proxy "link-D"
-    store=$(proxied link-D) start_dlockfs D --session-timeout 4s --config "$dir/dlockfs.ini"
+    store=$(proxied link-D) start_dlockfs D --session-timeout 4s --config "$config"
 }
 
 on_several_hosts() {
@@ -142,7 +148,7 @@ on_several_hosts() {
     expect_status 75 finish own
     release held dead
     # Nobody asks for it before the time is over, so nobody counts: the searches of the daemons for such locks are over, too.
-    start_dlockfs E --session-timeout 4s --config "$dir/dlockfs.ini"
+    start_dlockfs E --session-timeout 4s --config "$config"
     quick E unseen
     kill_dlockfs E
     wait_until "$deadline" no_claims C unseen
@@ -161,8 +167,8 @@ on_several_hosts() {
 
 # A clean stop ends nothing on other hosts.
 on_stop() {
-    start_dlockfs A --session-timeout 4s --config "$dir/dlockfs.ini"
-    start_dlockfs B --session-timeout 4s --config "$dir/dlockfs.ini"
+    start_dlockfs A --session-timeout 4s --config "$config"
+    start_dlockfs B --session-timeout 4s --config "$config"
     quick A stopped
     stop_dlockfs A
     kept_out B stopped
@@ -172,7 +178,7 @@ on_stop() {
 }
 
 on_a_restart() { # LOCK
-    start_kept A --session-timeout 1m --config "$dir/dlockfs.ini"
+    start_kept A --session-timeout 1m --config "$config"
     quick A "$1-rests"
     begin "$1-held"
     keep holder "$dir/A/$1-held" flock
@@ -199,12 +205,22 @@ on_a_restart() { # LOCK
     stop_kept A
 }
 
-start_zookeeper
-on_several_hosts
-on_stop
-on_a_restart zookeeper
-stop_zookeeper
-store=local: on_a_restart local
-start_etcd
-on_several_hosts
-on_stop
+on_zookeeper() {
+    start_zookeeper
+    scene stop on_stop
+    scene restart on_a_restart zookeeper
+    on_several_hosts
+    scenes_end
+}
+
+on_etcd() {
+    start_etcd
+    scene stop on_stop
+    on_several_hosts
+    scenes_end
+}
+
+scene zookeeper on_zookeeper
+scene etcd on_etcd
+store=local: scene local on_a_restart local
+scenes_end

@@ -6,23 +6,6 @@
 # shellcheck source=../../lib/lease.sh
 . "$tests/lib/lease.sh"
 
-start_zookeeper
-start_proxy link
-cat >"$dir/A.ini" <<'ENDINI'
-[mount]
-directories = term kill eio
-[locks]
-on_lost = SIGHUP
-[locks "term/*"]
-on_lost = SIGTERM
-[locks "kill/*"]
-on_lost = SIGKILL
-[locks "eio/*"]
-on_lost = eio
-ENDINI
-start_dlockfs A --config "$dir/A.ini" --session-timeout 20s --store "$(proxied link)"
-start_dlockfs B --session-timeout 20s -o directories="term kill eio"
-
 # pidfds HOST: how many the daemon has open.
 pidfds() {
     find "/proc/$(pid "$1")/fd" -lname 'anon_inode:*pidfd*' | wc -l
@@ -66,109 +49,131 @@ expect_ready() {
 # The session is lost
 #
 
-# Those who hold, in each way there is.
-start flock flock -F "$dir/A/term/flock" sleep infinity
-start forking flock "$dir/A/term/forking" sleep infinity
-start killed flock -F "$dir/A/kill/job" sleep infinity
-call ex "$dir/A/ex" catch=SIGHUP open ex "$ready" hold
-call excl "$dir/A/excl" catch=SIGHUP excl "$ready" hold
-call thread "$dir/A/thread" catch=SIGHUP open thread=ex "$ready" hold
-call open-thread "$dir/A/open-thread" catch=SIGHUP thread=excl "$ready" hold
-call shared "$dir/A/shared" catch=SIGHUP open sh open sh sh "$ready" hold
-call ranges "$dir/A/ranges" catch=SIGHUP open w:0-9 open w:20-29 r:5-6 "$ready" hold
-call ofd "$dir/A/ranges" catch=SIGHUP open ofd-w:100-109 open ofd-w:200-209 "$ready" hold
-call both "$dir/A/both" catch=SIGHUP open ex w:0-9 un "$ready" hold
-call parent "$dir/A/parent" catch=SIGHUP open ex spawn=fstat,hold "$ready" hold
-call part "$dir/A/part" catch=SIGHUP open w:0-9 open w:20-29 u:0-9 "$ready" hold
-# The one that the lock was last granted to through the open file; ranges of both.
-call taken "$dir/A/taken" catch=SIGHUP open sh spawn=sh,hold "$ready" await="$dir/never"
-call children "$dir/A/children" catch=SIGHUP open w:0-9 spawn=w:20-29,hold "$ready" hold
-holders="ex excl thread open-thread shared ranges ofd both parent part"
+session_is_lost() {
+    local name forking holders others
+    start_proxy link
+    cat >"$dir/A.ini" <<'ENDINI'
+[mount]
+directories = term kill eio
+[locks]
+on_lost = SIGHUP
+[locks "term/*"]
+on_lost = SIGTERM
+[locks "kill/*"]
+on_lost = SIGKILL
+[locks "eio/*"]
+on_lost = eio
+ENDINI
+    start_dlockfs A --config "$dir/A.ini" --session-timeout 20s --store "$(proxied link)"
+    start_dlockfs B --session-timeout 20s -o directories="term kill eio"
 
-# Those who hold nothing: released, refused, given up, waiting; and where on_lost is eio.
-call un "$dir/A/un" catch=SIGHUP open ex un "$ready" hold
-call closed "$dir/A/closed" catch=SIGHUP open ex close open "$ready" hold
-call u "$dir/A/u" catch=SIGHUP open w:0-9 open w:20-29 u:0-9 u:20- "$ready" hold
-call flushed "$dir/A/flushed" catch=SIGHUP open w:0-9 w:20-29 open-ro close "$ready" hold
-call ofd-u "$dir/A/ofd-u" catch=SIGHUP open ofd-w:0-9 ofd-u:0- "$ready" hold
-call reader "$dir/A/converted" catch=SIGHUP open sh "$ready" hold
-expect_ready reader
-call refused "$dir/A/converted" catch=SIGHUP open sh ex-nb "$ready" hold
-expect_ready refused
-call converting "$dir/A/converted" catch=SIGHUP open sh "$ready" ex hold
-expect_ready converting
-call eio "$dir/A/eio/job" catch=SIGHUP open ex "$ready" await="$dir/lost" fsync hold
-call inherited "$dir/A/inherited" catch=SIGHUP open spawn="await=$dir/go,ex,hold" "$ready" hold
-hold rival-of-waiter "$dir/B/waited"
-expect rival-of-waiter held
-call waiter "$dir/A/waited" catch=SIGHUP open ex hold
-wait_claims waited 2
-call range-waiter "$dir/A/ranges" catch=SIGHUP open w:0-0 hold
-others="un closed u flushed ofd-u refused converting eio waiter range-waiter"
+    # Those who hold, in each way there is.
+    start flock flock -F "$dir/A/term/flock" sleep infinity
+    start forking flock "$dir/A/term/forking" sleep infinity
+    start killed flock -F "$dir/A/kill/job" sleep infinity
+    call ex "$dir/A/ex" catch=SIGHUP open ex "$ready" hold
+    call excl "$dir/A/excl" catch=SIGHUP excl "$ready" hold
+    call thread "$dir/A/thread" catch=SIGHUP open thread=ex "$ready" hold
+    call open-thread "$dir/A/open-thread" catch=SIGHUP thread=excl "$ready" hold
+    call shared "$dir/A/shared" catch=SIGHUP open sh open sh sh "$ready" hold
+    call ranges "$dir/A/ranges" catch=SIGHUP open w:0-9 open w:20-29 r:5-6 "$ready" hold
+    call ofd "$dir/A/ranges" catch=SIGHUP open ofd-w:100-109 open ofd-w:200-209 "$ready" hold
+    call both "$dir/A/both" catch=SIGHUP open ex w:0-9 un "$ready" hold
+    call parent "$dir/A/parent" catch=SIGHUP open ex spawn=fstat,hold "$ready" hold
+    call part "$dir/A/part" catch=SIGHUP open w:0-9 open w:20-29 u:0-9 "$ready" hold
+    # The one that the lock was last granted to through the open file; ranges of both.
+    call taken "$dir/A/taken" catch=SIGHUP open sh spawn=sh,hold "$ready" await="$dir/never"
+    call children "$dir/A/children" catch=SIGHUP open w:0-9 spawn=w:20-29,hold "$ready" hold
+    holders="ex excl thread open-thread shared ranges ofd both parent part"
 
-# shellcheck disable=SC2086
-expect_ready $holders taken children reader ${others% waiter*} inherited
-go go
-expect inherited "child ex ok"
-expect taken "child sh ok"
-expect children "child w:20-29 ok"
-expect_equal "a refused conversion" "ex-nb EAGAIN" "$(sed -n '/^ex-nb/p' "$dir/refused.out")"
-wait_claims term/flock 1
-wait_claims term/forking 1
-wait_claims kill/job 1
-wait_until "$deadline" asleep range-waiter
-wait_until "$deadline" asleep converting
-# Each process once, however much it holds: 3 by flock(1), those above, the reader, children and who inherited.
-has_pidfds A $((3 + $(wc -w <<<"$holders") + 1 + 1 + 2 + 1)) || fail "$(pidfds A) pidfds"
+    # Those who hold nothing: released, refused, given up, waiting; and where on_lost is eio.
+    call un "$dir/A/un" catch=SIGHUP open ex un "$ready" hold
+    call closed "$dir/A/closed" catch=SIGHUP open ex close open "$ready" hold
+    call u "$dir/A/u" catch=SIGHUP open w:0-9 open w:20-29 u:0-9 u:20- "$ready" hold
+    call flushed "$dir/A/flushed" catch=SIGHUP open w:0-9 w:20-29 open-ro close "$ready" hold
+    call ofd-u "$dir/A/ofd-u" catch=SIGHUP open ofd-w:0-9 ofd-u:0- "$ready" hold
+    call reader "$dir/A/converted" catch=SIGHUP open sh "$ready" hold
+    expect_ready reader
+    call refused "$dir/A/converted" catch=SIGHUP open sh ex-nb "$ready" hold
+    expect_ready refused
+    call converting "$dir/A/converted" catch=SIGHUP open sh "$ready" ex hold
+    expect_ready converting
+    call eio "$dir/A/eio/job" catch=SIGHUP open ex "$ready" await="$dir/lost" fsync hold
+    call inherited "$dir/A/inherited" catch=SIGHUP open spawn="await=$dir/go,ex,hold" "$ready" hold
+    hold rival-of-waiter "$dir/B/waited"
+    expect rival-of-waiter held
+    call waiter "$dir/A/waited" catch=SIGHUP open ex hold
+    wait_claims waited 2
+    call range-waiter "$dir/A/ranges" catch=SIGHUP open w:0-0 hold
+    others="un closed u flushed ofd-u refused converting eio waiter range-waiter"
 
-keep timed-rival "$dir/B/ex" flock
-start timed-flock "$python" -u "$tests/lib/lease.py" hold "$dir/B/term/flock" flock
-wait_claims ex 2
-wait_claims term/flock 2
-cut_link link
-for name in timed-rival timed-flock; do
-    wait_until "$deadline" granted "$name"
-    # By now every signal has been sent.
-    [ "$(time_of ex caught)" -le "$(time_of "$name" granted)" ] || violation "$name got its lock before the signal was sent"
-    gone flock || fail "flock -F lives on while $name has its lock"
-done
-expect_status 143 finish flock
-forking=$(pid forking)
-expect_status 143 finish forking 2>"$dir/forking.err"
-kill -- "-$forking" # the command, which outlives its flock
-expect_status 137 finish killed 2>"$dir/killed.err"
-join_link link
+    # shellcheck disable=SC2086
+    expect_ready $holders taken children reader ${others% waiter*} inherited
+    go go
+    expect inherited "child ex ok"
+    expect taken "child sh ok"
+    expect children "child w:20-29 ok"
+    expect_equal "a refused conversion" "ex-nb EAGAIN" "$(sed -n '/^ex-nb/p' "$dir/refused.out")"
+    wait_claims term/flock 1
+    wait_claims term/forking 1
+    wait_claims kill/job 1
+    wait_until "$deadline" asleep range-waiter
+    wait_until "$deadline" asleep converting
+    # Each process once, however much it holds: 3 by flock(1), those above, the reader, children and who inherited.
+    has_pidfds A $((3 + $(wc -w <<<"$holders") + 1 + 1 + 2 + 1)) || fail "$(pidfds A) pidfds"
 
-for name in $holders reader; do
-    caught_once "$name" SIGHUP
-done
-for name in taken inherited; do # the child alone
-    wait_until "$deadline" grep -q '^caught' "$dir/$name.out"
-    expect_equal "signals to $name" 1 "$(caught "$name")"
-    grep '^caught' "$dir/$name.out" | grep -vqF " $(pid "$name") " || fail "$name: not the child got the signal"
-done
-wait_until "$deadline" signalled children 2
-expect_equal "signals to parent and child" 2 "$(sed -n 's/^caught SIGHUP \([0-9]*\) .*/\1/p' "$dir/children.out" | sort -u | wc -l)"
-go lost
-expect eio "fsync EIO"
-wait_claims waited 2 # the waiter has queued again
-for name in $others; do
-    alive "$name" || fail "$name has ended"
-    expect_equal "signals to $name" 0 "$(caught "$name")"
-done
-logged A "ex: sent SIGHUP to process $(pid ex), which has lost the lock" || fail "no message of ex"
-logged A "kill/job: sent SIGKILL to process [0-9]+, which has lost the lock" || fail "no message of kill/job"
-expect_equal "messages of signals" $((3 + $(wc -w <<<"$holders") + 1 + 1 + 2 + 1)) "$(grep -c ': sent SIG' "$dir/A.log")"
-if grep -E 'cannot send|will get no' "$dir/A.log"; then
-    fail "a signal was not sent"
-fi
-# Waiters hold now; the others are forgotten.
-expect range-waiter "w:0-0 ok"
-expect converting "ex ok"
-has_pidfds A 2 || fail "$(pidfds A) pidfds after the loss"
-# shellcheck disable=SC2086
-release $holders $others reader taken children inherited rival-of-waiter timed-rival timed-flock
-wait_until "$deadline" has_pidfds A 0
+    keep timed-rival "$dir/B/ex" flock
+    start timed-flock "$python" -u "$tests/lib/lease.py" hold "$dir/B/term/flock" flock
+    wait_claims ex 2
+    wait_claims term/flock 2
+    cut_link link
+    for name in timed-rival timed-flock; do
+        wait_until "$deadline" granted "$name"
+        # By now every signal has been sent.
+        [ "$(time_of ex caught)" -le "$(time_of "$name" granted)" ] || violation "$name got its lock before the signal was sent"
+        gone flock || fail "flock -F lives on while $name has its lock"
+    done
+    expect_status 143 finish flock
+    forking=$(pid forking)
+    expect_status 143 finish forking 2>"$dir/forking.err"
+    kill -- "-$forking" # the command, which outlives its flock
+    expect_status 137 finish killed 2>"$dir/killed.err"
+    join_link link
+
+    for name in $holders reader; do
+        caught_once "$name" SIGHUP
+    done
+    for name in taken inherited; do # the child alone
+        wait_until "$deadline" grep -q '^caught' "$dir/$name.out"
+        expect_equal "signals to $name" 1 "$(caught "$name")"
+        grep '^caught' "$dir/$name.out" | grep -vqF " $(pid "$name") " || fail "$name: not the child got the signal"
+    done
+    wait_until "$deadline" signalled children 2
+    expect_equal "signals to parent and child" 2 "$(sed -n 's/^caught SIGHUP \([0-9]*\) .*/\1/p' "$dir/children.out" | sort -u | wc -l)"
+    go lost
+    expect eio "fsync EIO"
+    wait_claims waited 2 # the waiter has queued again
+    for name in $others; do
+        alive "$name" || fail "$name has ended"
+        expect_equal "signals to $name" 0 "$(caught "$name")"
+    done
+    logged A "ex: sent SIGHUP to process $(pid ex), which has lost the lock" || fail "no message of ex"
+    logged A "kill/job: sent SIGKILL to process [0-9]+, which has lost the lock" || fail "no message of kill/job"
+    expect_equal "messages of signals" $((3 + $(wc -w <<<"$holders") + 1 + 1 + 2 + 1)) "$(grep -c ': sent SIG' "$dir/A.log")"
+    if grep -E 'cannot send|will get no' "$dir/A.log"; then
+        fail "a signal was not sent"
+    fi
+    # Waiters hold now; the others are forgotten.
+    expect range-waiter "w:0-0 ok"
+    expect converting "ex ok"
+    has_pidfds A 2 || fail "$(pidfds A) pidfds after the loss"
+    # shellcheck disable=SC2086
+    release $holders $others reader taken children inherited rival-of-waiter timed-rival timed-flock
+    wait_until "$deadline" has_pidfds A 0
+}
+
+start_zookeeper
+scene session session_is_lost
 
 #
 # A claim is deleted by hand: each loss counts, and each lock for itself
@@ -200,17 +205,17 @@ wait_until "$deadline" signalled pair 1
 take_away pair 1
 wait_until "$deadline" signalled pair 2
 # Record locks: all of the process, through whichever descriptors.
-call ranges "$dir/C/ranges" catch=SIGUSR1 open w:0-9 open w:100-109 "$ready" hold
-wait_claims ranges 2
-take_away ranges 1
-wait_until "$deadline" signalled ranges 1
-take_away ranges 1 # it has lost everything already
+call spans "$dir/C/spans" catch=SIGUSR1 open w:0-9 open w:100-109 "$ready" hold
+wait_claims spans 2
+take_away spans 1
+wait_until "$deadline" signalled spans 1
+take_away spans 1 # it has lost everything already
 sleep 3 # two heartbeats, in which no second signal may come
-signalled ranges 1 || fail "$(caught ranges) signals for one loss"
+signalled spans 1 || fail "$(caught spans) signals for one loss"
 signalled pair 2 || fail "$(caught pair) signals for two losses"
 signalled again 2 || fail "$(caught again) signals for two losses"
 has_pidfds C 1 || fail "$(pidfds C) pidfds, where 1 lock is left"
-release again pair ranges
+release again pair spans
 
 #
 # Who has the number of a process that held gets nothing
@@ -330,3 +335,4 @@ expect stopped "ex ok"
 stop_dlockfs F
 wait_until "$deadline" signalled stopped 1
 release stopped
+scenes_end

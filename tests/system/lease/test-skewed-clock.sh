@@ -89,7 +89,16 @@ cut_off() {
     release link
 }
 
-start_zookeeper
-cut_off
-start_etcd
-cut_off
+on_zookeeper() {
+    start_zookeeper
+    cut_off
+}
+
+on_etcd() {
+    start_etcd
+    cut_off
+}
+
+scene zookeeper on_zookeeper
+scene etcd on_etcd
+scenes_end

@@ -15,8 +15,78 @@ logged() {
     grep -qE "$2" "$dir/$1.log"
 }
 
+# proofs: how many heartbeats the host "slow" has had.
+proofs() {
+    sed -n 's/^dlockfs_store_operation_seconds_count{operation="prove"} //p' "$dir/slow/.dlockfs/metrics"
+}
+
+has_proven_more() {
+    [ "$(proofs)" -gt "$1" ]
+}
+
+# The holder is told before another one is granted, also by a host that reads the order late: with its next heartbeat, which is an
+# eighth of its session timeout away when the claim is taken just after one. The lock "beats" is there so that there are heartbeats.
+told_late() {
+    start_dlockfs slow --session-timeout 40s
+    start_dlockfs B --session-timeout 10s
+    call beats "$dir/slow/beats" open ex hold
+    expect beats "ex ok"
+    before=$(proofs)
+    wait_until "$deadline" has_proven_more "$before"
+    keep victim "$dir/slow/late" write
+    wait_until "$deadline" granted victim
+    keep heir "$dir/B/late" flock
+    wait_claims late 2
+    cut=$(lease now)
+    expect_equal "breaking what is not watched yet" ok "$(steer break "$dir/B" late 1)"
+    fenced_first "$cut" victim heir
+    release victim heir beats
+    wait_claims late 0
+    stop_dlockfs slow
+    stop_dlockfs B
+}
+
+# A host that does not react is overruled: when its session is over, or two of that long are.
+stopped() {
+    start_dlockfs A --session-timeout 10s
+    start_dlockfs B --session-timeout 10s
+    call holder "$dir/A/stopped" open ex hold
+    expect holder "ex ok"
+    call waiter "$dir/B/stopped" open ex hold
+    wait_claims stopped 2
+    suspend A
+    expect_equal "breaking what a stopped daemon holds" ok "$(steer break "$dir/B" stopped 1)"
+    expect waiter "ex ok"
+    awake A
+    release holder waiter
+    wait_claims stopped 0
+    stop_dlockfs A
+    stop_dlockfs B
+}
+
+deaf() {
+    start_dlockfs A --session-timeout 10s
+    start_dlockfs B --session-timeout 10s
+    start deaf "$python" "$tests/lib/zookeeper.py" "$(zookeeper_address zk)" hold /dlockfs/deaf \
+        _c_00000000-0000-4000-8000-000000000000-__WRIT__ $'format=1\nhost=deaf\npid=1\nuid=0\n'
+    wait_claims deaf 1
+    call waiter "$dir/A/deaf" open ex hold
+    wait_claims deaf 2
+    begin=$(now_ms)
+    expect_equal "breaking what a deaf host holds" ok "$(steer break "$dir/B" deaf 1)"
+    [ $(($(now_ms) - begin)) -ge 20000 ] || fail "overruled after $(($(now_ms) - begin)) ms"
+    expect waiter "ex ok"
+    release deaf waiter
+    wait_claims deaf 0
+    stop_dlockfs A
+    stop_dlockfs B
+}
+
 start_zookeeper
 chmod 755 "$dir" # others use the mounts as well
+scene late told_late
+scene stopped stopped
+scene deaf deaf
 start_dlockfs A --session-timeout 10s -o on_revoke=SIGUSR1
 start_dlockfs B --session-timeout 10s
 
@@ -98,53 +168,6 @@ for host in A B; do
     wait_claims job 0
 done
 
-# The holder is told before another one is granted, also by a host that reads the order late: with its next heartbeat, which is an
-# eighth of its session timeout away when the claim is taken just after one. The lock "beats" is there so that there are heartbeats.
-start_dlockfs slow --session-timeout 40s
-call beats "$dir/slow/beats" open ex hold
-expect beats "ex ok"
-proofs() {
-    sed -n 's/^dlockfs_store_operation_seconds_count{operation="prove"} //p' "$dir/slow/.dlockfs/metrics"
-}
-has_proven_more() {
-    [ "$(proofs)" -gt "$1" ]
-}
-before=$(proofs)
-wait_until "$deadline" has_proven_more "$before"
-keep victim "$dir/slow/job" write
-wait_until "$deadline" granted victim
-keep heir "$dir/B/job" flock
-wait_claims job 2
-cut=$(lease now)
-expect_equal "breaking what is not watched yet" ok "$(steer break "$dir/B" job 1)"
-fenced_first "$cut" victim heir
-release victim heir beats
-wait_claims job 0
-stop_dlockfs slow
-
-# A host that does not react is overruled: when its session is over, or two of that long are.
-call holder "$dir/A/job" open ex hold
-expect holder "ex ok"
-call waiter "$dir/B/job" open ex hold
-wait_claims job 2
-suspend A
-expect_equal "breaking what a stopped daemon holds" ok "$(steer break "$dir/B" job 1)"
-expect waiter "ex ok"
-awake A
-release holder waiter
-wait_claims job 0
-start deaf "$python" "$tests/lib/zookeeper.py" "$(zookeeper_address zk)" hold /dlockfs/job \
-    _c_00000000-0000-4000-8000-000000000000-__WRIT__ $'format=1\nhost=deaf\npid=1\nuid=0\n'
-wait_claims job 1
-call waiter "$dir/A/job" open ex hold
-wait_claims job 2
-begin=$(now_ms)
-expect_equal "breaking what a deaf host holds" ok "$(steer break "$dir/B" job 1)"
-[ $(($(now_ms) - begin)) -ge 20000 ] || fail "overruled after $(($(now_ms) - begin)) ms"
-expect waiter "ex ok"
-release deaf waiter
-wait_claims job 0
-
 # Clients of other kinds. Curator's Revoker puts one word into the data of the claim that is to go, and so do we.
 zookeeper make /dlockfs/job
 start curator "$python" "$tests/lib/zookeeper.py" "$(zookeeper_address zk)" hold /dlockfs/job _c_00000000-0000-4000-8000-000000000000-__WRIT__ x
@@ -189,3 +212,4 @@ expect_equal "a stranger who has made the file anew" EPERM "$(as_user 4321 break
 expect_equal "its user on this host" ok "$(as_user 1234 break "$dir/A" users 1)"
 release holder toucher remaker
 wait_claims users 0
+scenes_end

@@ -33,20 +33,20 @@ has_connected() { # TIMES
     [ "$(connections)" -ge "$1" ]
 }
 
-start_zookeeper
-for count in 2 4; do
+of_servers() { # COUNT
+    local count=$1 number list link times begin round
     links=()
     list=""
     for ((number = 1; number <= count; number++)); do
-        links+=("link-$count-$number")
-        start_proxy "link-$count-$number"
-        list+=${list:+,}$(<"$dir/link-$count-$number/address")
+        links+=("link-$number")
+        start_proxy "link-$number"
+        list+=${list:+,}$(<"$dir/link-$number/address")
     done
     store=zookeeper://$list/dlockfs
 
     : >"$dir/A.log"
     start_dlockfs A --session-timeout ${timeout}s
-    keep holder "$dir/A/job" flock
+    keep holder "$dir/A/of-$count" flock
     wait_until "$deadline" granted holder
     for ((round = 1; round <= 2 * count; round++)); do
         link=$(server_of_A)
@@ -71,4 +71,9 @@ for count in 2 4; do
         stop_dlockfs A
         join_link "$link"
     done
-done
+}
+
+start_zookeeper
+scene two of_servers 2
+scene four of_servers 4
+scenes_end

@@ -30,15 +30,23 @@ start_with() {
     start_dlockfs "$1" --session-timeout 5s -o "tls_ca=$dir/$2.pem${3:+,tls_certificate=$dir/$3.pem,tls_key=$dir/$3.key}"
 }
 
-# refused HOST PATTERN: it does not connect, and says why, in one line however often it tries; who does not wait is told.
+# refused HOST PATTERN...: they do not connect, and say why, in one line however often they try; who does not wait is told.
 refused() {
-    wait_until "$deadline" grep -qE -- "$2" "$dir/$1.log"
-    call "at-$1" "$dir/$1/job" open ex-nb close
-    expect_status 0 finish "at-$1" 30
-    said "at-$1" "ex-nb ENOLCK" || fail "$1 is not refused: $(<"$dir/at-$1.out")"
-    expect_status 1 "$dlockctl" --mount "$dir/$1" doctor >"$dir/doctor"
-    grep -q "^error: s" "$dir/doctor" || fail "doctor of $1: $(<"$dir/doctor")"
-    expect_equal "lines of $1 about it" 1 "$(grep -cE -- "$2" "$dir/$1.log")"
+    local host
+    local -A patterns=()
+    while [ $# -gt 0 ]; do
+        patterns[$1]=$2
+        wait_until "$deadline" grep -qE -- "$2" "$dir/$1.log"
+        call "at-$1" "$dir/$1/job" open ex-nb close
+        shift 2
+    done
+    for host in "${!patterns[@]}"; do
+        expect_status 0 finish "at-$host" 30
+        said "at-$host" "ex-nb ENOLCK" || fail "$host is not refused: $(<"$dir/at-$host.out")"
+        expect_status 1 "$dlockctl" --mount "$dir/$host" doctor >"$dir/doctor"
+        grep -q "^error: s" "$dir/doctor" || fail "doctor of $host: $(<"$dir/doctor")"
+        expect_equal "lines of $host about it" 1 "$(grep -cE -- "${patterns[$host]}" "$dir/$host.log")"
+    done
 }
 
 start_with A ca host
@@ -78,11 +86,11 @@ start_with expired ca expired
 start_with none ca
 start_dlockfs plain --session-timeout 5s
 # With TLS of Go 1.19, as in Debian 12, a server says of each certificate that it is bad; later ones say why.
-refused unknown-ca "TLS: the server's certificate is refused: unable to get local issuer certificate; trying on"
-refused stranger "TLS: the server refuses us: (bad certificate|unknown ca); trying on"
-refused expired "TLS: the server refuses us: (bad certificate|certificate expired); tls_certificate has expired; trying on"
-refused none "TLS: the server refuses us: (bad certificate|certificate required); tls_certificate is not set; trying on"
-refused plain "the server has closed the connection \(is it by TLS\?\); trying on"
+refused unknown-ca "TLS: the server's certificate is refused: unable to get local issuer certificate; trying on" \
+    stranger "TLS: the server refuses us: (bad certificate|unknown ca); trying on" \
+    expired "TLS: the server refuses us: (bad certificate|certificate expired); tls_certificate has expired; trying on" \
+    none "TLS: the server refuses us: (bad certificate|certificate required); tls_certificate is not set; trying on" \
+    plain "the server has closed the connection \(is it by TLS\?\); trying on"
 # The files are made anew, and taken with the next attempt.
 cp "$dir/host.key" "$dir/renewed.key"
 cp "$dir/host.pem" "$dir/renewed.pem"

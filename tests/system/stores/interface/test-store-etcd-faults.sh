@@ -6,20 +6,30 @@
 
 programs=$build/tests/system/stores/interface
 requires test -x "$programs/etcd_grpc_test" # a build with etcd
-mkfifo "$dir/ask" "$dir/answer"
-exec 3<>"$dir/ask" 4<>"$dir/answer"
 
-start_etcd
-start session bash -c "\"\$0\" etcd_session \"\$1\"; echo \"end \$?\" >&3" "$programs/store_tests" "etcd://$(etcd_address)"
-while read -r -t 250 -u 3 command argument; do
-    [ "$command" != end ] || break
-    "$command" "$argument"
-    echo "done" >&4
-done
-finish session || true
-cat "$dir"/session.* 2>/dev/null | tail -n 60
-[ "$command $argument" = "end 0" ] || fail "tests of: etcd_session"
+# Its servers die, and stand still, when it asks for that.
+session() {
+    local command argument
+    mkfifo "$dir/ask" "$dir/answer"
+    exec 3<>"$dir/ask" 4<>"$dir/answer"
+    start_etcd
+    start session bash -c "\"\$0\" etcd_session \"\$1\"; echo \"end \$?\" >&3" "$programs/store_tests" "etcd://$(etcd_address)"
+    while read -r -t 250 -u 3 command argument; do
+        [ "$command" != end ] || break
+        "$command" "$argument"
+        echo "done" >&4
+    done
+    finish session || true
+    cat "$dir"/session.* 2>/dev/null | tail -n 60
+    [ "$command $argument" = "end 0" ] || fail "tests of: etcd_session"
+}
 
-etcd_options=(--quota-backend-bytes 4000000)
-start_etcd small
-"$programs/store_tests" etcd_refusals "etcd://$(etcd_address small)" || fail "tests of: etcd_refusals"
+refusals() {
+    etcd_options=(--quota-backend-bytes 4000000)
+    start_etcd
+    "$programs/store_tests" etcd_refusals "etcd://$(etcd_address)" || fail "tests of: etcd_refusals"
+}
+
+scene session session
+scene refusals refusals
+scenes_end

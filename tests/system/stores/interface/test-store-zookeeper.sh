@@ -9,11 +9,16 @@ names="store_queue store_mark store_watch store_look store_session store_proof s
 programs=$build/tests/system/stores/interface
 start_zookeeper
 store_url=zookeeper://$(zookeeper_address zk)
-failed=
+# Side by side, as they have paths of their own.
 for name in $names; do
-    "$programs/store_tests" "$name" "$store_url" || failed+=" $name"
+    start "$name" "$programs/store_tests" "$name" "$store_url"
 done
 for name in zookeeper_pair zookeeper_file; do
-    "$programs/${name}_test" "$store_url" || failed+=" $name"
+    start "$name" "$programs/${name}_test" "$store_url"
+done
+failed=
+for name in $names zookeeper_pair zookeeper_file; do
+    finish "$name" || failed+=" $name"
+    cat "$dir/$name.out"
 done
 [ -z "$failed" ] || fail "tests of:$failed"
