@@ -203,12 +203,12 @@ static void by_redis_grant(struct faulty_lease *lease, int64_t timeout_ms, int64
 static void by_redis_connect(struct faulty_lease *lease, int64_t timeout_ms, int64_t since_ms)
 {
 	lease->of.redis.lease.timeout_ms = timeout_ms;
-	redis_lease_hurry(&lease->of.redis.lease);
+	lease->of.redis.lease.beat_ms = INT64_MIN;
 }
 
 static void by_redis_beat(struct faulty_lease *lease, int64_t now_ms)
 {
-	redis_lease_beat(&lease->of.redis.lease, now_ms);
+	lease->of.redis.lease.beat_ms = now_ms;
 }
 
 static void by_redis_touch(struct faulty_lease *lease, int64_t now_ms)
@@ -229,13 +229,13 @@ static bool by_redis_note(struct faulty_lease *lease, enum store_operation opera
 	if (!renews || (error != 0 && error != -ENOENT) ||
 	    sent_ms <= lease->of.redis.lease.heard_ms)
 		return false;
-	redis_lease_note(&lease->of.redis.lease, sent_ms);
+	lease->of.redis.lease.heard_ms = sent_ms;
 	return true;
 }
 
 static void by_redis_doubt(struct faulty_lease *lease, int64_t now_ms)
 {
-	redis_lease_doubt(&lease->of.redis.lease, now_ms);
+	lease->of.redis.lease.doubt_ms = now_ms;
 }
 
 static void by_redis_resume(struct faulty_lease *lease, int64_t timeout_ms, int64_t saved_ms,
@@ -243,7 +243,7 @@ static void by_redis_resume(struct faulty_lease *lease, int64_t timeout_ms, int6
 {
 	by_redis_grant(lease, timeout_ms, saved_ms);
 	if (doubtful)
-		redis_lease_doubt(&lease->of.redis.lease, now_ms);
+		lease->of.redis.lease.doubt_ms = now_ms;
 }
 
 static struct store_lease by_redis_describe(const struct faulty_lease *lease, int64_t now_ms)
