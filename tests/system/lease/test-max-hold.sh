@@ -28,6 +28,10 @@ loses() {
     grep -q '^fenced EIO ' "$dir/$1.out" || fail "$1: $(<"$dir/$1.out")"
 }
 
+held() { # HOST LOCK
+    grep -q '^position=1 state=held ' "$dir/$1/.dlockfs/locks/$2"
+}
+
 logged() { # HOST LINE
     grep -qE "$2" "$dir/$1.log"
 }
@@ -42,8 +46,8 @@ on_this_store() { # KIND of the holder
     # The shorter of the two times counts, of the option and of the key.
     start command "$dlockctl" --mount "$dir/A" run --max-hold 1h hung -- sleep infinity
     start own "$dlockctl" --mount "$dir/A" run --max-hold "$longest" any-own -- sleep infinity
-    wait_until "$deadline" refused flock -n "$dir/A/hung" true
-    wait_until "$deadline" refused flock -n "$dir/A/any-own" true
+    wait_until "$deadline" held A hung
+    wait_until "$deadline" held A any-own
     crash A
     loses holder "$begun"
     wait_until "$deadline" granted rival

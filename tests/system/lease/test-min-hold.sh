@@ -46,6 +46,10 @@ rests() { # HOST LOCK
     grep -q '^position=1 state=resting .* delay_until=' "$dir/$1/.dlockfs/locks/$2"
 }
 
+held() { # HOST LOCK
+    grep -q '^position=1 state=held ' "$dir/$1/.dlockfs/locks/$2"
+}
+
 waits() { # HOST LOCK: somebody does
     grep -q '^position=2 state=waiting ' "$dir/$1/.dlockfs/locks/$2"
 }
@@ -114,7 +118,7 @@ on_several_hosts() {
 
     begin own-dead
     start own "$dlockctl" --mount "$dir/A" run --min-hold "${rest}s" own-dead -- sleep infinity
-    wait_until "$deadline" refused flock -n "$dir/A/own-dead" true
+    wait_until "$deadline" held A own-dead
     await B own-dead
     job A own-late true
 
