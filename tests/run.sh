@@ -260,11 +260,15 @@ busy=0            # how many of them are busy
 declare -A name_of # by process id
 declare -A begin_of
 
-# Ends what a test may have left, by what it wrote down in its folder.
+# Ends what a test may have left, by what it wrote down in its folder, and in those of its scenes, and of tests that it runs itself
+# (etcd-newer). What is mounted in one folder is not looked into before its daemon has ended.
 sweep() {
-    local pids
-    for pids in "$folder/$1"{,/*,/*/*}/pids; do # also of its scenes, and of tests that it runs itself (etcd-newer)
-        processes_end "${pids%/pids}"
+    local below pids
+    for below in "" "/*" "/*/*"; do
+        # shellcheck disable=SC2086
+        for pids in "$folder/$1"$below/pids; do
+            processes_end "${pids%/pids}"
+        done
     done
     mounts_end "$folder/$1"
     [ ! -e "$folder/$1" ] || folder_remove "$folder/$1"

@@ -126,196 +126,214 @@ expect_dead() {
     grep -q 'not connected' "$dir/stat.err" || fail "unexpected: $(<"$dir/stat.err")"
 }
 
-begin A
-jam A
-expect_dead A
+ends() {
+    local writer
+    begin A
+    jam A
+    expect_dead A
 
-# Killed when it has read the request for which the directory is locked, as by an error in what it does with that.
-begin A
-writer=$(helpers A writer)
-order A "$writer"
-start tracer "$python" "$tests/lib/stop_at_request.py" "$(pid A)"
-expect tracer attached
-lock_directory A "$writer"
-expect tracer stopped
-expect_dead A
-finish tracer
+    # Killed when it has read the request for which the directory is locked, as by an error in what it does with that.
+    begin A
+    writer=$(helpers A writer)
+    order A "$writer"
+    start tracer "$python" "$tests/lib/stop_at_request.py" "$(pid A)"
+    expect tracer attached
+    lock_directory A "$writer"
+    expect tracer stopped
+    expect_dead A
+    finish tracer
 
-# A clean stop goes on answering until the writer is free.
-begin A
-jam A
-kill -TERM "$(pid A)"
-resume A
-finish maker-A
-wait_until "$deadline" gone A
-finish A
-forget_host A
-not_mounted "$dir/A"
-wait_until "$deadline" no_helpers A
+    # A clean stop goes on answering until the writer is free.
+    begin A
+    jam A
+    kill -TERM "$(pid A)"
+    resume A
+    finish maker-A
+    wait_until "$deadline" gone A
+    finish A
+    forget_host A
+    not_mounted "$dir/A"
+    wait_until "$deadline" no_helpers A
 
-# But not for ever.
-begin A
-writer=$(helpers A writer)
-order A "$writer"
-send_signal A TERM
-wait_until "$deadline" gone A
-finish A
-forget_host A
-not_mounted "$dir/A"
-kill -CONT "$writer"
-wait_until "$deadline" no_helpers A
+    # But not for ever.
+    begin A
+    writer=$(helpers A writer)
+    order A "$writer"
+    send_signal A TERM
+    wait_until "$deadline" gone A
+    finish A
+    forget_host A
+    not_mounted "$dir/A"
+    kill -CONT "$writer"
+    wait_until "$deadline" no_helpers A
+}
 
-# Another program goes on in place of the daemon meanwhile; the helpers of the former end, and are nobody's.
-: >"$dir/A.ini"
-begin A start_dlockfs --config "$dir/A.ini"
-jam A
-former=$(helpers A writer)
-kill -USR2 "$(pid A)"
-resume A
-finish maker-A
-wait_until "$deadline" grep -q ' goes on with version ' "$dir/A.log"
-wait_until "$deadline" writer_differs A "$former"
-wait_until "$deadline" name_is_gone "$dir/A" idle
-expect_equal "children of the daemon" "" "$(pgrep -P "$(pid A)" || true)"
-
-wait_until "$deadline" process_is_gone "$former"
-
-# Names that are used again before the writer has begun with them stay: the one that it was told of, and those that are to
-# follow; opened by what the kernel still remembers of them, or as new ones.
-writer=$(helpers A writer)
-order A "$writer"
-for name in second third; do
-    flock -n "$dir/A/$name" true
-    wait_until "$deadline" not_listed "$dir/A" "$name"
-done
-exec 8<>"$dir/A/second" 9>"$dir/A/idle"
-call third "$dir/A/third" excl hold
-expect third "excl ok"
-flock -n "$dir/A/next" true
-kill -CONT "$writer"
-wait_until "$deadline" is_forgotten "$dir/A/next" # not by a list, which would bring the names back
-for name in idle second third; do
-    test -e "$dir/A/$name" || fail "$name: open, but not there"
-done
-exec 8>&- 9>&-
-release third
-
-# One that is used again when the writer has begun with it may be hidden then, for as long as nobody opens it so that it could be
-# created. The lock is not affected.
-writer=$(helpers A writer)
-wait_until "$deadline" name_is_gone "$dir/A" third
-start begun "$python" "$tests/lib/stop_at_request.py" "$writer" notice
-expect begun attached
-flock -n "$dir/A/begun" true
-expect begun stopped
-exec 9<>"$dir/A/begun"
-flock -n 9
-flock -n "$dir/A/next" true
-release begun
-wait_until "$deadline" is_forgotten "$dir/A/next"
-expect_status 1 flock -n "$dir/A/begun" true
-test -e "$dir/A/begun" || fail "begun: opened again, but not there"
-exec 9>&-
-
-# What was to be told of a directory when another program goes on, that one tells.
-writer=$(helpers A writer)
-kill -STOP "$writer"
-wait_until "$deadline" has_state "$writer" T
-test ! -e "$dir/A/configured"
-printf '%s\n' '[mount]' 'directories = configured' >"$dir/A.ini"
-send_signal A HUP
-wait_until "$deadline" grep -q 'read anew' "$dir/A.log"
-test ! -e "$dir/A/configured"
-kill -USR2 "$(pid A)"
-wait_until "$deadline" test -d "$dir/A/configured"
-kill -CONT "$writer"
-wait_until "$deadline" process_is_gone "$writer"
-
-# Whichever of the two dies, names are forgotten again with the next one that is idle, and not before there is one.
 no_files() {
     [ -z "$(find "$dir/A" -type f)" ]
 }
-wait_until "$deadline" no_files
-for name in idle second third begun; do
-    wait_until "$deadline" name_is_gone "$dir/A" "$name"
-done
-for name in writer guard; do
-    wait_until "$deadline" has_helper A "$name"
-    kill -KILL "$(helpers A "$name")"
-    wait_until "$deadline" no_helpers A
-    touch "$dir/A/$name"
-    wait_until "$deadline" name_is_gone "$dir/A" "$name"
-    writer_differs A "" || fail "no writer"
-done
-stop_dlockfs A
-wait_until "$deadline" no_helpers A
 
-# While their program is loaded it may ask for files of the mount: the daemon, which has started it, answers.
-printf '#!/bin/sh\nexec env LD_LIBRARY_PATH="%s" "%s" "$@"\n' "$dir/L" "$dlockfs" >"$dir/wrapped"
-chmod +x "$dir/wrapped"
-dlockfs=$dir/wrapped begin L
-for name in writer guard; do
-    wait_until "$deadline" has_helper L "$name"
-    kill -KILL "$(helpers L "$name")"
-    wait_until "$deadline" no_helpers L
-    touch "$dir/L/$name"
-    wait_until "$deadline" name_is_gone "$dir/L" "$name"
-done
+another_goes_on() {
+    local writer former name
+    # Another program goes on in place of the daemon meanwhile; the helpers of the former end, and are nobody's.
+    : >"$dir/A.ini"
+    begin A start_dlockfs --config "$dir/A.ini"
+    jam A
+    former=$(helpers A writer)
+    kill -USR2 "$(pid A)"
+    resume A
+    finish maker-A
+    wait_until "$deadline" grep -q ' goes on with version ' "$dir/A.log"
+    wait_until "$deadline" writer_differs A "$former"
+    wait_until "$deadline" name_is_gone "$dir/A" idle
+    expect_equal "children of the daemon" "" "$(pgrep -P "$(pid A)" || true)"
+
+    wait_until "$deadline" process_is_gone "$former"
+
+    # Names that are used again before the writer has begun with them stay: the one that it was told of, and those that are to
+    # follow; opened by what the kernel still remembers of them, or as new ones.
+    writer=$(helpers A writer)
+    order A "$writer"
+    for name in second third; do
+        flock -n "$dir/A/$name" true
+        wait_until "$deadline" not_listed "$dir/A" "$name"
+    done
+    exec 8<>"$dir/A/second" 9>"$dir/A/idle"
+    call third "$dir/A/third" excl hold
+    expect third "excl ok"
+    flock -n "$dir/A/next" true
+    kill -CONT "$writer"
+    wait_until "$deadline" is_forgotten "$dir/A/next" # not by a list, which would bring the names back
+    for name in idle second third; do
+        test -e "$dir/A/$name" || fail "$name: open, but not there"
+    done
+    exec 8>&- 9>&-
+    release third
+
+    # One that is used again when the writer has begun with it may be hidden then, for as long as nobody opens it so that it could be
+    # created. The lock is not affected.
+    writer=$(helpers A writer)
+    wait_until "$deadline" name_is_gone "$dir/A" third
+    start begun "$python" "$tests/lib/stop_at_request.py" "$writer" notice
+    expect begun attached
+    flock -n "$dir/A/begun" true
+    expect begun stopped
+    exec 9<>"$dir/A/begun"
+    flock -n 9
+    flock -n "$dir/A/next" true
+    release begun
+    wait_until "$deadline" is_forgotten "$dir/A/next"
+    expect_status 1 flock -n "$dir/A/begun" true
+    test -e "$dir/A/begun" || fail "begun: opened again, but not there"
+    exec 9>&-
+
+    # What was to be told of a directory when another program goes on, that one tells.
+    writer=$(helpers A writer)
+    kill -STOP "$writer"
+    wait_until "$deadline" has_state "$writer" T
+    test ! -e "$dir/A/configured"
+    printf '%s\n' '[mount]' 'directories = configured' >"$dir/A.ini"
+    send_signal A HUP
+    wait_until "$deadline" grep -q 'read anew' "$dir/A.log"
+    test ! -e "$dir/A/configured"
+    kill -USR2 "$(pid A)"
+    wait_until "$deadline" test -d "$dir/A/configured"
+    kill -CONT "$writer"
+    wait_until "$deadline" process_is_gone "$writer"
+
+    # Whichever of the two dies, names are forgotten again with the next one that is idle, and not before there is one.
+    wait_until "$deadline" no_files
+    for name in idle second third begun; do
+        wait_until "$deadline" name_is_gone "$dir/A" "$name"
+    done
+    for name in writer guard; do
+        wait_until "$deadline" has_helper A "$name"
+        kill -KILL "$(helpers A "$name")"
+        wait_until "$deadline" no_helpers A
+        touch "$dir/A/$name"
+        wait_until "$deadline" name_is_gone "$dir/A" "$name"
+        writer_differs A "" || fail "no writer"
+    done
+    stop_dlockfs A
+    wait_until "$deadline" no_helpers A
+}
+
 # It has waited for all its children, of which the last one may end just now.
 has_no_children() {
     ! pgrep -P "$(pid L)" >/dev/null
 }
-wait_until "$deadline" has_no_children
-stop_dlockfs L
 
-# Under a service manager the next daemon gives the answer.
-requires grep -q HAVE_LIBSYSTEMD "$build/compile_commands.json"
-printf '%s\n' '[store "other"]' 'url = local:' >"$dir/B.ini"
-begin B start_kept --config "$dir/B.ini"
-jam B
-former=$(helpers B writer)
-crash B
-finish maker-B
-wait_until "$deadline" name_is_gone "$dir/B" idle
-wait_until "$deadline" process_is_gone "$former"
+loads() {
+    local name
+    # While their program is loaded it may ask for files of the mount: the daemon, which has started it, answers.
+    printf '#!/bin/sh\nexec env LD_LIBRARY_PATH="%s" "%s" "$@"\n' "$dir/L" "$dlockfs" >"$dir/wrapped"
+    chmod +x "$dir/wrapped"
+    dlockfs=$dir/wrapped begin L
+    for name in writer guard; do
+        wait_until "$deadline" has_helper L "$name"
+        kill -KILL "$(helpers L "$name")"
+        wait_until "$deadline" no_helpers L
+        touch "$dir/L/$name"
+        wait_until "$deadline" name_is_gone "$dir/L" "$name"
+    done
+    wait_until "$deadline" has_no_children
+    stop_dlockfs L
+}
 
-# Or it cannot go on, and begins anew.
-rmdir "$dir/B/made"
-wait_until "$deadline" writer_differs B "$former"
-jam B
-: >"$dir/B.ini"
-send_signal B KILL
-refused finish maker-B
-wait_until "$deadline" grep -q '; beginning anew: ' "$dir/B.log"
-wait_until "$deadline" is_mounted "$dir/B"
-wait_until "$deadline" mount_settled B
+is_kept() {
+    local former guard before
+    # Under a service manager the next daemon gives the answer.
+    printf '%s\n' '[store "other"]' 'url = local:' >"$dir/B.ini"
+    begin B start_kept --config "$dir/B.ini"
+    jam B
+    former=$(helpers B writer)
+    crash B
+    finish maker-B
+    wait_until "$deadline" name_is_gone "$dir/B" idle
+    wait_until "$deadline" process_is_gone "$former"
 
-# When a daemon has ended well nobody believes to hold, though the service manager has the connection still open.
-call holder "$dir/B/held" excl await="$dir/stopped" fsync hold
-expect holder "excl ok"
-kill -STOP "$(pid manager-B)"
-kill -TERM "$(pid B)"
-wait_until "$deadline" gone B
-go stopped
-expect holder "fsync ENOTCONN"
-kill -CONT "$(pid manager-B)"
-finish manager-B
-release holder
-not_mounted "$dir/B"
-no_helpers B || fail "left: $(helpers B writer) $(helpers B guard)"
+    # Or it cannot go on, and begins anew.
+    rmdir "$dir/B/made"
+    wait_until "$deadline" writer_differs B "$former"
+    jam B
+    : >"$dir/B.ini"
+    send_signal B KILL
+    refused finish maker-B
+    wait_until "$deadline" grep -q '; beginning anew: ' "$dir/B.log"
+    wait_until "$deadline" is_mounted "$dir/B"
+    wait_until "$deadline" mount_settled B
 
-# Nobody goes on: all ends when the service manager gives up what it keeps, and not before.
-begin B start_kept
-jam B
-guard=$(helpers B guard)
-pause manager-B
-send_signal B KILL
-wait_until "$deadline" gone B
-before=$(naps "$guard")
-wait_until "$deadline" has_napped "$guard" "$before"
-asleep maker-B || fail "given up, though another daemon could go on"
-release manager-B
-refused finish maker-B
-wait_until "$deadline" no_helpers B
-refused stat "$dir/B/job" 2>"$dir/stat.err"
-grep -q 'not connected' "$dir/stat.err" || fail "unexpected: $(<"$dir/stat.err")"
+    # When a daemon has ended well nobody believes to hold, though the service manager has the connection still open.
+    call holder "$dir/B/held" excl await="$dir/stopped" fsync hold
+    expect holder "excl ok"
+    kill -STOP "$(pid manager-B)"
+    kill -TERM "$(pid B)"
+    wait_until "$deadline" gone B
+    go stopped
+    expect holder "fsync ENOTCONN"
+    kill -CONT "$(pid manager-B)"
+    finish manager-B
+    release holder
+    not_mounted "$dir/B"
+    no_helpers B || fail "left: $(helpers B writer) $(helpers B guard)"
+
+    # Nobody goes on: all ends when the service manager gives up what it keeps, and not before.
+    begin B start_kept
+    jam B
+    guard=$(helpers B guard)
+    pause manager-B
+    send_signal B KILL
+    wait_until "$deadline" gone B
+    before=$(naps "$guard")
+    wait_until "$deadline" has_napped "$guard" "$before"
+    asleep maker-B || fail "given up, though another daemon could go on"
+    release manager-B
+    refused finish maker-B
+    wait_until "$deadline" no_helpers B
+    refused stat "$dir/B/job" 2>"$dir/stat.err"
+    grep -q 'not connected' "$dir/stat.err" || fail "unexpected: $(<"$dir/stat.err")"
+}
+
+for part in ends another_goes_on loads is_kept; do
+    scene "$part" "$part"
+done
+scenes_end

@@ -9,9 +9,13 @@
 delay=20 # seconds
 
 start_zookeeper
-printf '[locks "delayed*"]\nlock_delay = %ds\n' "$delay" >"$dir/dlockfs.ini"
-start_dlockfs A --session-timeout 6s --config "$dir/dlockfs.ini"
-start_dlockfs B --session-timeout 2m --config "$dir/dlockfs.ini"
+config=$dir/dlockfs.ini
+printf '[locks "delayed*"]\nlock_delay = %ds\n' "$delay" >"$config"
+
+hosts() {
+    start_dlockfs A --session-timeout 6s --config "$config"
+    start_dlockfs B --session-timeout 2m --config "$config"
+}
 
 claims() { # LOCK NUMBER
     [ "$(zookeeper claims "/dlockfs/$1" | wc -l)" -eq "$2" ]
@@ -42,33 +46,49 @@ proceed() {
     wait_until "$deadline" wrote late "$1"
 }
 
-suspend_holder plain
-markers plain 0
-wait_until "$deadline" wrote next plain
-proceed plain
-expect_equal "without a delay" "next late" "$(paste -sd' ' "$dir/plain.txt")"
-release holder-plain rival-plain
+without_delay() {
+    hosts
+    suspend_holder plain
+    markers plain 0
+    wait_until "$deadline" wrote next plain
+    proceed plain
+    expect_equal "without a delay" "next late" "$(paste -sd' ' "$dir/plain.txt")"
+    release holder-plain rival-plain
+}
 
-suspend_holder delayed
-markers delayed 1
-wait_until "$deadline" claims delayed 1
-lost=$(lease now)
-refused flock -n "$dir/B/delayed" true
-proceed delayed
-wait_until "$deadline" wrote next delayed
-expect_equal "with a delay" "late next" "$(paste -sd' ' "$dir/delayed.txt")"
-waited=$(($(lease now) - lost))
-echo "from the loss to the next holder: $waited ms"
-# The claim was seen to be gone by another clock tick, and a little later.
-[ "$waited" -ge $((delay * 1000 - 2000)) ] || fail "granted $waited ms after the loss"
-release holder-delayed rival-delayed
+with_delay() {
+    local lost waited
+    hosts
+    suspend_holder delayed
+    markers delayed 1
+    wait_until "$deadline" claims delayed 1
+    lost=$(lease now)
+    refused flock -n "$dir/B/delayed" true
+    proceed delayed
+    wait_until "$deadline" wrote next delayed
+    expect_equal "with a delay" "late next" "$(paste -sd' ' "$dir/delayed.txt")"
+    waited=$(($(lease now) - lost))
+    echo "from the loss to the next holder: $waited ms"
+    # The claim was seen to be gone by another clock tick, and a little later.
+    [ "$waited" -ge $((delay * 1000 - 2000)) ] || fail "granted $waited ms after the loss"
+    release holder-delayed rival-delayed
+}
 
 # A clean release, and a clean end of a daemon, are no loss.
-wait_until "$deadline" flock "$dir/A/delayed-too" true
-start user flock "$dir/A/delayed-too" sleep 1000
-wait_until "$deadline" markers delayed-too 1
-release user
-begin=$(lease now)
-wait_until "$deadline" flock -n "$dir/B/delayed-too" true
-[ $(($(lease now) - begin)) -lt $((delay * 1000 / 2)) ] || fail "a clean release was delayed"
-wait_until "$deadline" markers delayed-too 0
+clean_release() {
+    local begin
+    hosts
+    wait_until "$deadline" flock "$dir/A/delayed-too" true
+    start user flock "$dir/A/delayed-too" sleep 1000
+    wait_until "$deadline" markers delayed-too 1
+    release user
+    begin=$(lease now)
+    wait_until "$deadline" flock -n "$dir/B/delayed-too" true
+    [ $(($(lease now) - begin)) -lt $((delay * 1000 / 2)) ] || fail "a clean release was delayed"
+    wait_until "$deadline" markers delayed-too 0
+}
+
+for part in without_delay with_delay clean_release; do
+    scene "$part" "$part"
+done
+scenes_end

@@ -10,7 +10,8 @@
 . "$tests/lib/kept.sh"
 
 longest=6 # seconds
-printf '[mount]\naudit = yes\n[locks]\nmax_hold = %ds\n[locks "any*"]\nmax_hold = 0ms\n' "$longest" >"$dir/dlockfs.ini"
+config=$dir/dlockfs.ini
+printf '[mount]\naudit = yes\n[locks]\nmax_hold = %ds\n[locks "any*"]\nmax_hold = 0ms\n' "$longest" >"$config"
 
 # take HOST NAME KIND [FILE]: a program that takes the lock.
 take() {
@@ -38,7 +39,7 @@ logged() { # HOST LINE
 
 on_this_store() { # KIND of the holder
     local begun
-    start_kept A --session-timeout 1m --config "$dir/dlockfs.ini"
+    start_kept A --session-timeout 1m --config "$config"
     take A any flock
     take A holder "$1"
     begun=$since
@@ -65,8 +66,8 @@ on_this_store() { # KIND of the holder
 }
 
 on_two_hosts() {
-    start_dlockfs B --session-timeout 1m --config "$dir/dlockfs.ini"
-    start_dlockfs C --session-timeout 1m --config "$dir/dlockfs.ini"
+    start_dlockfs B --session-timeout 1m --config "$config"
+    start_dlockfs C --session-timeout 1m --config "$config"
     take B held flock job
     local begun=$since
     keep next "$dir/C/job" flock
@@ -78,11 +79,21 @@ on_two_hosts() {
     stop_dlockfs C
 }
 
-start_zookeeper
-on_two_hosts
-on_this_store flock
-stop_zookeeper
-store=local: on_this_store excl
-start_etcd
-on_two_hosts
-on_this_store excl
+on_zookeeper() {
+    start_zookeeper
+    scene two on_two_hosts
+    on_this_store flock
+    scenes_end
+}
+
+on_etcd() {
+    start_etcd
+    scene two on_two_hosts
+    on_this_store excl
+    scenes_end
+}
+
+scene zookeeper on_zookeeper
+scene etcd on_etcd
+store=local: scene local on_this_store excl
+scenes_end

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""record_hosts.py HOST:PORT|local|kernel FOLDER FOLDER FOLDER [SCENARIO...]: record locks between three hosts.
+"""record_hosts.py HOST:PORT/ROOT|local|kernel FOLDER FOLDER FOLDER [SCENARIO...]: record locks between three hosts.
 
 Each scenario has a lock of its own and programs (calls.py) on the hosts whose mounts the folders are; a folder may
 be given more than once. With "local" instead of a server there is no queue to look at: the mount has the store of
@@ -142,14 +142,14 @@ class Actor:
 
 
 class Scenario:
-    def __init__(self, name, client, kernel, folders):
-        self.lock = name
+    def __init__(self, name, client, root, kernel, folders):
+        self.lock, self.queue = name, f"/{root}/{name}"
         self.client, self.kernel, self.folders = client, kernel, folders
         self.actors = []
 
     def claims(self):
         """The names in the queue; None where there is none to look at."""
-        return self.client and set(zookeeper.claims(self.client, f"/dlockfs/{self.lock}"))
+        return self.client and set(zookeeper.claims(self.client, self.queue))
 
     def on(self, hosts, *steps):
         """Programs on these hosts (digits), each of which makes these steps first."""
@@ -176,7 +176,7 @@ class Scenario:
             for actor in self.actors:
                 actor.end()
         if self.client:
-            zookeeper.wait_claims(self.client, f"/dlockfs/{self.lock}", 0, SECONDS)
+            zookeeper.wait_claims(self.client, self.queue, 0, SECONDS)
 
 
 def exclusion(at):
@@ -680,11 +680,12 @@ def main():
         sys.exit(__doc__)
     server, *folders = sys.argv[1:5]
     wanted = set(sys.argv[5:])
-    client = None if server in ("local", "kernel") else zookeeper.connect(server)
+    address, _, root = server.partition("/")
+    client = None if server in ("local", "kernel") else zookeeper.connect(address)
     for function in KERNEL_TOO + (NOT_KERNEL if server != "kernel" else []):
         if wanted and function.__name__ not in wanted:
             continue
-        Scenario(function.__name__, client, server == "kernel", folders).run(function)
+        Scenario(function.__name__, client, root, server == "kernel", folders).run(function)
     if client:
         client.stop()
 

@@ -4,15 +4,27 @@
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
 
-start_zookeeper
-for host in A B C; do
-    start_dlockfs "$host"
-done
 records() {
     timeout 120 "$python" "$tests/system/records/record_hosts.py" "$@"
 }
-records "$(zookeeper_address)" "$dir/A" "$dir/B" "$dir/C"
-records "$(zookeeper_address)" "$dir/A" "$dir/A" "$dir/B"
-store=local:
-start_dlockfs L
-records local "$dir/L" "$dir/L" "$dir/L"
+
+on_zookeeper() { # ROOT HOST...: three programs, on these hosts
+    local host root=$1
+    store=zookeeper://$(zookeeper_address)/$root
+    shift
+    for host in $(printf '%s\n' "$@" | sort -u); do
+        start_dlockfs "$host"
+    done
+    records "$(zookeeper_address)/$root" "${@/#/$dir/}"
+}
+
+on_one_host() {
+    start_dlockfs L
+    records local "$dir/L" "$dir/L" "$dir/L"
+}
+
+start_zookeeper
+scene three on_zookeeper three A B C
+scene two on_zookeeper two A A B
+store=local: scene one on_one_host
+scenes_end

@@ -4,27 +4,30 @@
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
 
-start_zookeeper
-start_proxy link
-start_dlockfs A --session-timeout 8s --store "$(proxied link)"
-start_dlockfs B --session-timeout 2m
+hosts() {
+    start_proxy link
+    start_dlockfs A --session-timeout 8s --store "$(proxied link)"
+    start_dlockfs B --session-timeout 2m
+}
 
-for ofd in "" ofd-; do
-    call holder "$dir/A/job" open write=mine "${ofd}w:0-10" "${ofd}r:20-30" "${ofd}w:100-" await="$dir/lost" \
+session_ends() { # OFD: "", or "ofd-", for locks of open files
+    local ofd=$1
+    hosts
+    call holder "$dir/A/${ofd}job" open write=mine "${ofd}w:0-10" "${ofd}r:20-30" "${ofd}w:100-" await="$dir/lost" \
         fstat read write=more truncate=0 fsync "${ofd}w-nb:50-50" "${ofd}w:0-0" "${ofd}r-nb:5-5" "${ofd}u:0-10" "${ofd}get-w:60-60" \
         ex-nb sh un fstat close open "${ofd}w-nb:50-50" "${ofd}w-nb:0-0" poll close hold
     expect holder "${ofd}w:100- ok"
     # Processes that hold other parts of the same file, or only wait for it, are told on their own.
-    call reader "$dir/A/job" open "${ofd}r:20-25" watch hold
+    call reader "$dir/A/${ofd}job" open "${ofd}r:20-25" watch hold
     expect reader "${ofd}r:20-25 ok"
-    call waiter "$dir/A/job" open "${ofd}w:25-26" poll fsync hold
-    call idle "$dir/A/job" open await="$dir/lost" fsync "${ofd}w-nb:60-61" hold
-    call poller "$dir/A/polled" open "${ofd}w:7-7" poll ewatch hold
+    call waiter "$dir/A/${ofd}job" open "${ofd}w:25-26" poll fsync hold
+    call idle "$dir/A/${ofd}job" open await="$dir/lost" fsync "${ofd}w-nb:60-61" hold
+    call poller "$dir/A/${ofd}polled" open "${ofd}w:7-7" poll ewatch hold
     wait_until "$deadline" asleep waiter
     wait_until "$deadline" said poller "poll IN+OUT"
-    call rival "$dir/B/job" open "${ofd}w:0-19" "${ofd}w:27-40" "${ofd}w:1000-1000" await="$dir/next" close hold
-    call other "$dir/B/polled" open "${ofd}w:0-" hold
-    wait_claims polled 2
+    call rival "$dir/B/${ofd}job" open "${ofd}w:0-19" "${ofd}w:27-40" "${ofd}w:1000-1000" await="$dir/next" close hold
+    call other "$dir/B/${ofd}polled" open "${ofd}w:0-" hold
+    wait_claims "${ofd}polled" 2
 
     cut_link link
     expect rival "${ofd}w:1000-1000 ok"
@@ -48,30 +51,43 @@ ex-nb EIO,sh EIO,un EIO,fstat ok,close ok,open ok,w-nb:50-50 ok,w-nb:0-0 EAGAIN,
     expect rival "close ok"
     release holder reader waiter idle poller rival other
     rm "$dir/next" "$dir/lost"
-    wait_claims job 0
-    wait_claims polled 0
-done
+    wait_claims "${ofd}job" 0
+    wait_claims "${ofd}polled" 0
+}
 
 # A short cut is no loss, for those who hold and those who wait.
-start_dlockfs C --session-timeout 30s --store "$(proxied link)"
-call holder "$dir/C/short" open r:0-10 w:20-30 await="$dir/end" w-nb:0-10 fsync u:0-5 hold
-expect holder "w:20-30 ok"
-call rival "$dir/B/short" open w:0-5 hold
-zookeeper wait-text /dlockfs/short waits= "$deadline"
-cut_link link
-sleep 0.5
-join_link link
-go end
-expect holder "u:0-5 ok"
-expect_equal "after a short cut" "w-nb:0-10 ok,fsync ok,u:0-5 ok" "$(tail -n 3 "$dir/holder.out" | paste -sd,)"
-expect rival "w:0-5 ok"
-release holder rival
+short_cut() {
+    hosts
+    start_dlockfs C --session-timeout 30s --store "$(proxied link)"
+    call holder "$dir/C/short" open r:0-10 w:20-30 await="$dir/end" w-nb:0-10 fsync u:0-5 hold
+    expect holder "w:20-30 ok"
+    call rival "$dir/B/short" open w:0-5 hold
+    zookeeper wait-text /dlockfs/short waits= "$deadline"
+    cut_link link
+    sleep 0.5
+    join_link link
+    go end
+    expect holder "u:0-5 ok"
+    expect_equal "after a short cut" "w-nb:0-10 ok,fsync ok,u:0-5 ok" "$(tail -n 3 "$dir/holder.out" | paste -sd,)"
+    expect rival "w:0-5 ok"
+    release holder rival
+}
 
 # The daemon dies: the locks are free after the session timeout.
-call holder "$dir/A/dead" open w:5-5 hold
-expect holder "w:5-5 ok"
-call waiter "$dir/B/dead" open r:0-10 hold
-wait_claims dead 2
-kill_dlockfs A
-expect waiter "r:0-10 ok"
-release holder waiter
+daemon_dies() {
+    hosts
+    call holder "$dir/A/dead" open w:5-5 hold
+    expect holder "w:5-5 ok"
+    call waiter "$dir/B/dead" open r:0-10 hold
+    wait_claims dead 2
+    kill_dlockfs A
+    expect waiter "r:0-10 ok"
+    release holder waiter
+}
+
+start_zookeeper
+scene process session_ends ""
+scene file session_ends ofd-
+scene short short_cut
+scene dead daemon_dies
+scenes_end

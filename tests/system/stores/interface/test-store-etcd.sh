@@ -4,13 +4,12 @@
 # shellcheck source=../../../functions.sh
 . "$(dirname "$0")/../../../functions.sh"
 
-names="store_queue store_mark store_watch store_look store_session store_proof store_file etcd_file etcd_queue"
 programs=$build/tests/system/stores/interface
 requires test -x "$programs/etcd_grpc_test" # a build with etcd
 
 # run NAME...: side by side, as they have paths of their own.
 run() {
-    local name
+    local name failed=
     for name; do
         start "$name" "$programs/store_tests" "$name" "etcd://$(etcd_address)"
     done
@@ -18,12 +17,20 @@ run() {
         finish "$name" || failed+=" $name"
         cat "$dir/$name.out"
     done
+    [ -z "$failed" ] || fail "tests of:$failed"
 }
 
-start_etcd
-failed=
-# shellcheck disable=SC2086
-run $names
-run etcd_batch # counts the revisions of the server
-run etcd_watch # has them compacted away, which others may still want to hear of
-[ -z "$failed" ] || fail "tests of:$failed"
+together() {
+    start_etcd
+    run store_queue store_mark store_watch store_look store_session store_proof store_file etcd_file etcd_queue
+}
+
+alone() {
+    start_etcd
+    run etcd_batch # counts the revisions of the server
+    run etcd_watch # has them compacted away, which others may still want to hear of
+}
+
+scene together together
+scene alone alone
+scenes_end
