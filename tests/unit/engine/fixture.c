@@ -335,6 +335,7 @@ static int setup(void **state, int nudge_percent, const struct faulty_rules *rul
 					     .file_ranges = FILE_RANGES};
 	world->service = local_service_create();
 	assert_non_null(world->service);
+	local_service_set_clock(world->service, &world->now_ms);
 	assert_int_equal(store_local_open(world->service, &foreign_events, world, &world->foreign),
 			 0);
 	world->hosts[0] = &world->one;
