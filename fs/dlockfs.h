@@ -54,6 +54,25 @@
  * one may hold the lock, and if that was so when it was asked for. */
 #define DLOCKFS_IOC_SLOT _IOR(0xDF, 5, uint64_t)
 
+/* Times for what is locked next through this open file, by flock(2):
+ *
+ * `least_ms` as `min_hold` of dlockfs.ini(5): from the grant on, nobody else on any host gets the
+ * lock for so long, however the hold ends. Also hosts without that key keep to it.
+ * `most_ms` as `max_hold`: after so long the lock is lost. 0: none. Where the configuration says
+ * something, too, the longer of the least times counts, and the shorter of the longest ones.
+ *
+ * What is locked already, or asked for by a call under way, stays as it was. A later call replaces
+ * both times. Record locks, and an exclusive open, which has asked for its lock before, have none.
+ *
+ * Fails with EIO: the lock is lost; EINVAL: no such times; ENOMEM. */
+struct dlockfs_term {
+	int64_t least_ms; /* DLOCKFS_LEAST_MAX_MS at most, which is a day */
+	int64_t most_ms;  /* DLOCKFS_MOST_MAX_MS at most, 30 days */
+};
+#define DLOCKFS_LEAST_MAX_MS (INT64_C(24) * 60 * 60 * 1000)
+#define DLOCKFS_MOST_MAX_MS  (30 * DLOCKFS_LEAST_MAX_MS)
+#define DLOCKFS_IOC_TERM     _IOW(0xDF, 11, struct dlockfs_term)
+
 /* The runs of a job that the lock guards. They are kept in the store, beside the locks, and outlive
  * hosts and daemons; dlockctl(1) run with --once or --every writes them. All three fail with
  * EOPNOTSUPP in a store that keeps nothing, and with EIO if the store does not answer, or the lock

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether what was locked is still held: fsync(2), and the ioctl(2) for the token, lease and slot.
+ * Whether what was locked is still held: fsync(2), and the ioctl(2) for the token, lease and slot;
+ * and the one that says for how long it is to be held.
  * Who holds nothing is answered at once. Other questions go to the store in turns by user
  * (files/questions.h). Loop thread only.
  */
@@ -134,10 +135,35 @@ static void tell_slot(fuse_req_t req, const struct handle *handle)
 		fuse_reply_err(req, ENODATA);
 }
 
+static int set_term(struct handle *handle, const struct dlockfs_term *term, size_t bytes)
+{
+	_Static_assert(DLOCKFS_LEAST_MAX_MS == CLAIM_LEAST_MAX_MS, "what a claim can say");
+
+	if (bytes < sizeof(*term) || term->least_ms < 0 || term->least_ms > DLOCKFS_LEAST_MAX_MS ||
+	    term->most_ms < 0 || term->most_ms > DLOCKFS_MOST_MAX_MS)
+		return -EINVAL;
+	int error = handle_own(handle);
+	if (error != 0)
+		return error;
+	brief_use(handle);
+	engine_set_term(handle->owner, term->least_ms, term->most_ms);
+	return 0;
+}
+
+static void take_term(fuse_req_t req, struct handle *handle, const void *in, size_t bytes)
+{
+	int error = set_term(handle, in, bytes);
+
+	if (error == 0)
+		fuse_reply_ioctl(req, 0, NULL, 0);
+	else
+		fuse_reply_err(req, -error);
+}
+
 static bool is_known(unsigned int command)
 {
 	return command == DLOCKFS_IOC_TOKEN || command == DLOCKFS_IOC_LEASE ||
-	       command == DLOCKFS_IOC_SLOT;
+	       command == DLOCKFS_IOC_SLOT || command == DLOCKFS_IOC_TERM;
 }
 
 /* Valid replies: ioctl, err. The kernel has checked that the caller's buffer is as large as the
@@ -159,10 +185,14 @@ void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argum
 		running_ioctl(req, handle, command, in, in_bytes, out_bytes);
 	else if (!is_known(command) || (flags & FUSE_IOCTL_DIR) != 0)
 		fuse_reply_err(req, ENOTTY);
-	else if (handle == NULL || out_bytes < sizeof(uint64_t))
-		fuse_reply_err(req, handle == NULL ? EBADF : EINVAL);
+	else if (handle == NULL)
+		fuse_reply_err(req, EBADF);
 	else if (handle->fenced)
 		fuse_reply_err(req, EIO);
+	else if (command == DLOCKFS_IOC_TERM)
+		take_term(req, handle, in, in_bytes);
+	else if (out_bytes < sizeof(uint64_t))
+		fuse_reply_err(req, EINVAL);
 	else if (handle->owner == NULL)
 		fuse_reply_err(req, ENODATA);
 	else if (command == DLOCKFS_IOC_LEASE)

@@ -118,6 +118,8 @@ void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_na
 	end = put_hex(end, low, 12);
 	end = stpcpy(end, span);
 	end = stpcpy(end, anchor);
+	if (name->least_ms != 0)
+		end += sprintf(end, "m%" PRId32 "-", name->least_ms);
 	if (name->slot != 0)
 		end += sprintf(end, "k%u-", name->slot);
 	if (name->recipe == CLAIM_PLAIN)
@@ -280,6 +282,17 @@ static const char *read_anchor(const char *text, struct claim_name *ret)
 	return *end == ':' ? read_span(end + 1, &ret->anchor_span) : NULL;
 }
 
+static const char *read_least(const char *text, struct claim_name *ret)
+{
+	char *end;
+	long least_ms = strtol(text, &end, 10);
+
+	if (least_ms <= 0 || least_ms > CLAIM_LEAST_MAX_MS)
+		return NULL;
+	ret->least_ms = (int32_t)least_ms;
+	return end;
+}
+
 static const char *read_slot(const char *text, struct claim_name *ret)
 {
 	char *end;
@@ -324,9 +337,13 @@ static bool read_own(const char *text, size_t prefix_chars, struct claim_name *n
 	if (part != NULL && part[0] == '-' && part[1] == 'a' &&
 	    (is_digit(part[2]) || part[2] == '-'))
 		part = read_anchor(part + 2, &own);
+	if (part != NULL && part[0] == '-' && part[1] == 'm')
+		part = read_least(part + 2, &own);
 	if (part != NULL && part[0] == '-' && part[1] == 'k')
 		part = read_slot(part + 2, &own);
-	if (part == NULL || (own.companion && (own.sparse || own.anchored || !is_whole(own.span))))
+	bool parted = own.sparse || own.anchored || !is_whole(own.span);
+	if (part == NULL || (own.companion && (parted || own.least_ms != 0)) ||
+	    (own.least_ms != 0 && (parted || own.record)))
 		return false;
 
 	claim_name_format(written, &own);

@@ -43,6 +43,12 @@
  * The name of this host does not stand there: it may contain dashes, and a client on the same host
  * may know its own claims by it.
  *
+ *     _c_<uuid>-m<milliseconds>-__WRIT__<number>
+ *
+ * "m" is the least time that the caller has asked for (engine/books/term.h): so every host that
+ * lists the claim, or its marker, knows it. Such a claim is of the whole file, and not of record
+ * locks.
+ *
  *     _c_<uuid>-k<slot>-__WRIT__<number>
  *
  * "k", behind all these, is the claim's slot, from 1 to 65535, in a store that has a few keys for
@@ -131,6 +137,9 @@ static inline bool claim_recipe_shares(enum claim_recipe recipe)
 	return recipe != CLAIM_CURATOR_MUTEX;
 }
 
+/* The longest least time that a name has. */
+#define CLAIM_LEAST_MAX_MS (24 * 3600 * 1000)
+
 /* How many znodes, and numbers, a claim takes: two with a companion. */
 static inline uint32_t claim_recipe_znodes(enum claim_recipe recipe)
 {
@@ -151,9 +160,10 @@ struct claim_name {
 	bool record;	/* of record locks: its data may list less than its span */
 	bool sparse;	/* it covers less than its span: only the data tells what */
 	bool anchored;
-	uint16_t slot;	/* see above; 0: none */
-	int64_t anchor; /* an order */
-	int64_t order;	/* not written by claim_name_format(): the store appends the number */
+	uint16_t slot;	  /* see above; 0: none */
+	int32_t least_ms; /* likewise */
+	int64_t anchor;	  /* an order */
+	int64_t order;	  /* not written by claim_name_format(): the store appends the number */
 	struct claim_span anchor_span;
 };
 

@@ -106,6 +106,39 @@ bool parse_seconds(const char *text, long long *ret_ms)
 	return true;
 }
 
+/* How many milliseconds the unit has; 0: it is none. */
+static long long unit_ms(char letter)
+{
+	switch (letter) {
+	case 's':
+		return 1000;
+	case 'm':
+		return 60 * 1000;
+	case 'h':
+		return 3600 * 1000;
+	case 'd':
+		return 24 * 3600 * 1000;
+	default:
+		return 0;
+	}
+}
+
+bool parse_time(const char *text, long long most_ms, long long *ret_ms)
+{
+	size_t bytes = strlen(text);
+	long long unit = bytes > 0 ? unit_ms(text[bytes - 1]) : 0, ms = 0;
+	char *number = must(strndup(text, unit != 0 ? bytes - 1 : bytes));
+	bool valid = parse_seconds(number, &ms);
+
+	free(number);
+	if (unit == 0)
+		unit = 1000;
+	if (!valid || ms <= 0 || ms > most_ms / (unit / 1000))
+		return false;
+	*ret_ms = ms * (unit / 1000);
+	return true;
+}
+
 bool parse_number(const char *text, long long least, long long most, long long *ret)
 {
 	char *end;

@@ -41,23 +41,30 @@ static int ask_in_time(int fd, int (*ask)(int fd, uint64_t *ret_token), uint64_t
 	return error;
 }
 
-static int ask_number(int fd, unsigned long command, uint64_t *ret)
+static int ask_daemon(int fd, unsigned long command, void *what)
 {
 	int failed;
 	do
-		failed = ioctl(fd, command, ret);
+		failed = ioctl(fd, command, what);
 	while (failed < 0 && errno == EINTR);
 	return failed < 0 ? -errno : 0;
 }
 
 int descriptor_token(int fd, uint64_t *ret_token)
 {
-	return ask_number(fd, DLOCKFS_IOC_TOKEN, ret_token);
+	return ask_daemon(fd, DLOCKFS_IOC_TOKEN, ret_token);
 }
 
 int descriptor_slot(int fd, uint64_t *ret_slot)
 {
-	return ask_number(fd, DLOCKFS_IOC_SLOT, ret_slot);
+	return ask_daemon(fd, DLOCKFS_IOC_SLOT, ret_slot);
+}
+
+int descriptor_set_term(int fd, long long least_ms, long long most_ms)
+{
+	struct dlockfs_term term = {.least_ms = least_ms, .most_ms = most_ms};
+
+	return ask_daemon(fd, DLOCKFS_IOC_TERM, &term);
 }
 
 /* Reads the number of an open descriptor. Returns 0, or tells the error and returns the status. */

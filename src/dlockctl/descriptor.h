@@ -17,6 +17,10 @@ int descriptor_token(int fd, uint64_t *ret_token);
  * only one may hold it. Returns 0 or -errno. */
 int descriptor_slot(int fd, uint64_t *ret_slot);
 
+/* For how long what is locked next through the descriptor is to be held at least, and at most; 0:
+ * nothing is said. Returns 0 or -errno; -ENOTTY: an older daemon, too. */
+int descriptor_set_term(int fd, long long least_ms, long long most_ms);
+
 /* Does the work of a command whose only word is a descriptor, up to its result: calls ask(), which
  * is descriptor_token() or the like, for the token. Returns -1 to go on, or the status to end with.
  */

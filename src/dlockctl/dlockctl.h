@@ -84,6 +84,9 @@ char *must_format(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* Seconds, with a fraction if need be, as milliseconds. */
 bool parse_seconds(const char *text, long long *ret_ms);
 
+/* A time above 0, as in "90s", "5m", "1h", "1d" or, in seconds, "2.5", as milliseconds. */
+bool parse_time(const char *text, long long most_ms, long long *ret_ms);
+
 /* A number from least to most, nothing behind it. */
 bool parse_number(const char *text, long long least, long long most, long long *ret);
 

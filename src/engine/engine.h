@@ -126,8 +126,8 @@ const struct store_told *engine_end(struct engine *engine);
 struct engine_orphan {
 	int64_t known_ms; /* for so long it has known of it */
 	int64_t left_ms;  /* for so long nobody is granted here what the claim is in the way of; -1:
-			     this host has neither lock_policy.lock_delay_ms nor min_hold_ms, and
-			     does not wait */
+			     this host has neither lock_policy.lock_delay_ms nor min_hold_ms, nor
+			     had the claim a least time of its own: it does not wait */
 };
 
 /* Returns false if this host knows nothing of such a claim. O(queue). */
@@ -278,6 +278,12 @@ void engine_each_user(const struct engine *engine, const char *path,
  * it waits. */
 int engine_steer(struct engine *engine, const char *path, const char *name, enum engine_order order,
 		 const char *who);
+
+/* What is asked for from now on through the open file, by flock, has these times of its own besides
+ * those of the policy: the longer of lock_policy.min_hold_ms and `least_ms`, from 0 to
+ * CLAIM_LEAST_MAX_MS, and the shorter of max_hold_ms and `most_ms`; 0: none. What is held, or under
+ * way, stays as it is. */
+void engine_set_term(struct owner *owner, int64_t least_ms, int64_t most_ms);
 
 /* Releases what the owner holds by flock or open. Returns 0 (also if there was nothing), or -EIO if
  * the owner has lost a lock. */

@@ -430,7 +430,7 @@ static void on_watched(void *context, void *tag, int error)
 	} else if (error == 0 || error == -ENXIO) {
 		if (error == 0 && may_be_downgraded(rival))
 			lock->listing.wanted = lock_list_anew(lock);
-		delay_look(lock);
+		delay_look(&rival->place);
 		end_rival(rival);
 	} else if (rival->place.blocked != NULL || rival->place.parts.record ||
 		   slots_are_several(lock)) {

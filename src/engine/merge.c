@@ -55,7 +55,7 @@ void merge_lose(struct claim *claim)
 {
 	/* With it, claims of ours that wait for it may have gone. */
 	claim->place.lock->listing.wanted = lock_list_anew(claim->place.lock);
-	delay_look(claim->place.lock);
+	delay_look(&claim->place);
 	queue_remove(&claim->place);
 	lose_taken_away(claim);
 }
@@ -291,7 +291,7 @@ static void merge_entry(struct merge *merge, const struct store_entry *entry)
 	if (is_released(merge->lock, entry))
 		return;
 	/* Whoever sets no delay waits for none. */
-	if (entry->orphan && !lock_heeds_orphans(merge->lock)) {
+	if (entry->orphan && !lock_heeds_orphan(merge->lock, &entry->claim)) {
 		set_aside(merge->lock, entry);
 		return;
 	}

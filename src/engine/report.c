@@ -122,6 +122,6 @@ bool engine_find_orphan(const struct engine *engine, const char *path, const cha
 	if (orphan == NULL || !orphan->orphan)
 		return false;
 	ret->known_ms = engine->now_ms - orphan->lost_ms;
-	ret->left_ms = lock_heeds_orphans(lock) ? delay_left_ms(orphan) : -1;
+	ret->left_ms = lock_heeds_orphan(lock, &orphan->place.parts) ? delay_left_ms(orphan) : -1;
 	return true;
 }

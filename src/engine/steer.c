@@ -18,7 +18,7 @@
  * or may have (settle.c). Whoever broke the claim, and takes it away when its host did not, counts
  * on that (handles/steer.h).
  *
- * A holder that has had the lock for longer than lock_policy.max_hold_ms loses its claim as if
+ * A holder that has had the lock for longer than it may (books/term.h) loses its claim as if
  * somebody had broken it.
  *
  * Of two hosts whose claims wait for each other in a cycle, one sends the other's claim back in the
@@ -224,8 +224,7 @@ void steer_expire(struct claim *claim)
 		log_lock_error(claim->place.lock->path,
 			       "process %d has held the lock for max_hold, which is %lld ms: the "
 			       "lock is lost",
-			       claim->wishes->pid,
-			       (long long)claim->place.lock->policy.max_hold_ms);
+			       claim->wishes->pid, (long long)term_most_ms(owner));
 	delay_break(claim);
 	if (!claim_rest(claim))
 		claim_withdraw(claim);

@@ -723,7 +723,7 @@ static void send_ioctl(struct world *world, const struct kernel_caller *caller)
 {
 	static const uint32_t commands[] = {
 		DLOCKFS_IOC_TOKEN, DLOCKFS_IOC_REVOKE,	   DLOCKFS_IOC_BREAK, 0x5401,
-		DLOCKFS_IOC_RUNS,  DLOCKFS_IOC_HELD_SINCE, DLOCKFS_IOC_RAN,
+		DLOCKFS_IOC_RUNS,  DLOCKFS_IOC_HELD_SINCE, DLOCKFS_IOC_RAN,   DLOCKFS_IOC_TERM,
 	};
 	struct kernel_file *file = take_file(world, false);
 	uint8_t choice = take(world);
@@ -731,6 +731,7 @@ static void send_ioctl(struct world *world, const struct kernel_caller *caller)
 	struct fuse_ioctl_in body = {.cmd = command, .out_size = 8};
 	struct dlockfs_steer steer = {0};
 	struct dlockfs_run run = {.start_ms = 5, .status = choice / 64, .key = "key"};
+	struct dlockfs_term term = {.least_ms = choice / 64 - 1, .most_ms = choice};
 	const void *in = &steer;
 	const struct status_node *shown =
 		file ? status_node_find(world->serving.filesystem.status, file->node) : NULL;
@@ -750,6 +751,10 @@ static void send_ioctl(struct world *world, const struct kernel_caller *caller)
 		body.in_size = sizeof(run);
 		body.out_size = 0;
 		in = &run;
+	} else if (command == DLOCKFS_IOC_TERM) {
+		body.in_size = sizeof(term);
+		body.out_size = 0;
+		in = &term;
 	}
 	kernel_send(&world->kernel, caller, FUSE_IOCTL, file->node, file, &body, sizeof(body), in,
 		    body.in_size);

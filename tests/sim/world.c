@@ -322,7 +322,7 @@ static bool is_well(const struct host *host)
 /* Somebody may hear of a loss when the others have waited for it. */
 static int64_t delay_max(const struct world *world)
 {
-	int64_t max_ms = 0;
+	int64_t max_ms = world->terms.own_least_max_ms;
 
 	for (int lock = 0; lock < LOCKS_MAX; lock++) {
 		const struct lock_policy *policy = &world->policies[lock];

@@ -118,10 +118,11 @@ struct user {
 	int64_t broken_ms;	/* when the claim that it holds by was taken away; 0: it was not */
 	bool broken;		/* one by which a process of its held record locks was */
 
-	int64_t held_ms;      /* when it was granted that, or once more by another call, */
-	int64_t again_ms;     /* which it */
-	bool holds;	      /* holds: the whole file, by flock or open, */
-	enum claim_mode mode; /* in this mode */
+	int64_t least_ms, most_ms; /* its own (world_term.c) */
+	int64_t held_ms;	   /* when it was granted that, or once more by another call, */
+	int64_t again_ms;	   /* which it */
+	bool holds;		   /* holds: the whole file, by flock or open, */
+	enum claim_mode mode;	   /* in this mode */
 };
 
 /* A process that has made calls for record locks, on one lock. */
@@ -245,6 +246,7 @@ struct grant {
 	int lock;
 	unsigned user; /* 0: there is none */
 	int64_t since_ms;
+	int64_t least_ms; /* nobody is granted what conflicts before so much has passed */
 	struct slots slots;
 };
 
@@ -277,6 +279,11 @@ struct world {
 		struct grant list[GRANTS_MAX]; /* the latest */
 		size_t count;		       /* of all so far */
 	} grants;
+	struct {
+		struct prng prng;
+		int own_percent; /* so many open files have times of their own, if any has */
+		int64_t own_least_max_ms;
+	} terms;
 	int records_percent; /* so many users like record locks; 0: there are none */
 	int change_percent;  /* so many of their calls are of the other kind */
 	int refused_percent;
@@ -603,11 +610,17 @@ void world_draw_terms(struct world *world);
 void term_note_grant(const struct call *call);
 void term_note_again(struct user *user);
 
+/* The user has opened its file: may give that times of its own. */
+void term_open(struct user *user);
+
+/* Whether anybody may lose that lock, because he had it for so long. */
+bool term_may_end(const struct world *world, int lock);
+
 /* Whether the user may lose what it holds, because it had that for so long. */
 bool term_is_over(const struct user *user);
 
 /* Whether the claim may stand, though it was released, because its least time is not over. */
-bool term_rests(const struct world *world, const struct standing *standing);
+bool term_rests(const struct world *world, const struct view_claim *claim);
 
 void check_term(const struct user *user);
 

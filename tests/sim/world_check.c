@@ -105,7 +105,8 @@ static bool must_respect(const struct call *call, const struct view_claim *own,
 		return slots_conflict(standing->covered, call->slots) &&
 		       !was_released(standing, call) &&
 		       (call->user->host->world->policies[standing->lock].lock_delay_ms > 0 ||
-			call->user->host->world->policies[standing->lock].min_hold_ms > 0);
+			call->user->host->world->policies[standing->lock].min_hold_ms > 0 ||
+			front->parts.least_ms > 0);
 	if (standing->life != call->user->host->life)
 		return slots_conflict(standing->covered, call->slots) &&
 		       (standing->granted || !(passes || standing->requeue));
@@ -268,7 +269,7 @@ static bool is_reason(const struct call *call, const struct view_claim *claim)
 		return slots_conflict(slots, call->slots);
 	if (standing != NULL && standing->life == call->user->host->life &&
 	    (standing->withdrawing ||
-	     (is_surely_own(standing, call) && !term_rests(call->user->host->world, standing))))
+	     (is_surely_own(standing, call) && !term_rests(call->user->host->world, claim))))
 		return false;
 	/* Who only looks is not told more than that somebody has it. */
 	if (handoff_is_idle(call->user->host->world, standing) &&
@@ -707,7 +708,7 @@ static void check_quiet_call(const struct call *call)
 	    (own == NULL && are_held_back(world, view)))
 		return;
 	/* Its holder may have lost it just now, though nobody does anything. */
-	if (world->policies[user->lock].max_hold_ms > 0)
+	if (term_may_end(world, user->lock))
 		return;
 	for (size_t i = 0; own != NULL && i < view->count; i++)
 		in_front += &view->claims[i] != own &&

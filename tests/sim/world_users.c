@@ -175,6 +175,7 @@ static void user_open(struct host *host, struct user *user)
 					&world->policies[user->lock], user);
 	if (user->owner == NULL)
 		abort();
+	term_open(user);
 	user_keep(user);
 	world_say(world, "host %d: user %u opens %s, for %" PRIu64 " and %" PRIu64, host->number,
 		  user->number, world_lock(user->lock), user->calls[0].process,

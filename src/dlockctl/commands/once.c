@@ -24,40 +24,13 @@ int once_set_key(struct once *once, const char *word)
 	return -1;
 }
 
-/* How many milliseconds the unit has; 0: it is none. */
-static long long unit_ms(char letter)
-{
-	switch (letter) {
-	case 's':
-		return 1000;
-	case 'm':
-		return 60 * 1000;
-	case 'h':
-		return 3600 * 1000;
-	case 'd':
-		return 24 * 3600 * 1000;
-	default:
-		return 0;
-	}
-}
-
 int once_set_period(struct once *once, const char *word)
 {
-	size_t bytes = strlen(word);
-	long long unit = bytes > 0 ? unit_ms(word[bytes - 1]) : 0, ms = 0;
-	char *number = must(strndup(word, unit != 0 ? bytes - 1 : bytes));
-	bool valid = parse_seconds(number, &ms);
-
-	free(number);
-	if (unit == 0)
-		unit = 1000;
-	valid = valid && ms > 0 && ms <= PERIOD_MAX_MS / (unit / 1000);
-	if (!valid)
+	if (!parse_time(word, PERIOD_MAX_MS, &once->every_ms))
 		return fail(EX_USAGE,
 			    "--every %s: is no period; expected a time, such as 90s, 5m, "
 			    "1h or 1d",
 			    word);
-	once->every_ms = ms * (unit / 1000);
 	return -1;
 }
 

@@ -25,6 +25,7 @@
 #include "dlockctl/mount.h"
 #include "dlockctl/text.h"
 #include "dlockctl/tree.h"
+#include "dlockfs.h"
 
 /* The interval of the timer, which repeats in case the first signal comes right before flock(2) is
  * called. */
@@ -48,13 +49,23 @@ struct run {
 	const char *also[ALSO_MAX];
 	size_t also_count;
 	bool shared, verbose;
-	long long wait_ms;   /* -1: for ever */
-	int conflict_status; /* -1: not set */
+	long long wait_ms;	     /* -1: for ever */
+	int conflict_status;	     /* -1: not set */
+	long long least_ms, most_ms; /* --min-hold, --max-hold; 0: not set */
+	long long taken_ms;	     /* when all were taken, by now_ms() */
 	enum action on_lost, on_revoke;
 	struct once once;
 };
 
-enum { OPTION_ON_LOST = OPTION_OWN, OPTION_ON_REVOKE, OPTION_ONCE, OPTION_EVERY, OPTION_ALSO };
+enum {
+	OPTION_ON_LOST = OPTION_OWN,
+	OPTION_ON_REVOKE,
+	OPTION_ONCE,
+	OPTION_EVERY,
+	OPTION_ALSO,
+	OPTION_MIN_HOLD,
+	OPTION_MAX_HOLD,
+};
 
 static const struct option long_options[] = {
 	{"exclusive", no_argument, NULL, 'x'},
@@ -69,6 +80,8 @@ static const struct option long_options[] = {
 	{"once", required_argument, NULL, OPTION_ONCE},
 	{"every", required_argument, NULL, OPTION_EVERY},
 	{"also", required_argument, NULL, OPTION_ALSO},
+	{"min-hold", required_argument, NULL, OPTION_MIN_HOLD},
+	{"max-hold", required_argument, NULL, OPTION_MAX_HOLD},
 	{"on-lost", required_argument, NULL, OPTION_ON_LOST},
 	{"on-revoke", required_argument, NULL, OPTION_ON_REVOKE},
 	COMMON_OPTIONS};
@@ -93,6 +106,16 @@ static int parse_action(const char *option, const char *word, bool may_kill, enu
 		return fail(EX_USAGE, "%s %s: no such action; expected term%s or ignore", option,
 			    word, may_kill ? ", kill" : "");
 	return -1;
+}
+
+/* The time of --min-hold or --max-hold. */
+static int parse_hold(const char *option, long long most_ms, const char *most, long long *ret_ms)
+{
+	if (parse_time(optarg, most_ms, ret_ms))
+		return -1;
+	return fail(EX_USAGE,
+		    "%s %s: is no such time; expected up to %s, such as 90s, 5m, 1h or 1d", option,
+		    optarg, most);
 }
 
 static int parse_option(struct run *run, struct context *context, int letter, char **argv)
@@ -137,6 +160,10 @@ static int parse_option(struct run *run, struct context *context, int letter, ch
 		return once_set_key(&run->once, optarg);
 	case OPTION_EVERY:
 		return once_set_period(&run->once, optarg);
+	case OPTION_MIN_HOLD:
+		return parse_hold("--min-hold", DLOCKFS_LEAST_MAX_MS, "1d", &run->least_ms);
+	case OPTION_MAX_HOLD:
+		return parse_hold("--max-hold", DLOCKFS_MOST_MAX_MS, "30d", &run->most_ms);
 	case OPTION_ON_LOST:
 		return parse_action("--on-lost", optarg, true, &run->on_lost);
 	case OPTION_ON_REVOKE:
@@ -394,6 +421,8 @@ static int run_command(struct held *locks, size_t count, struct run *run, char *
 		.names = names,
 		.on_lost = run->on_lost,
 		.on_revoke = run->on_revoke,
+		.most_ms = run->most_ms,
+		.taken_ms = run->taken_ms,
 		.command = command,
 	};
 	status = supervise(&supervised);
@@ -414,9 +443,24 @@ static bool is_there(const struct held *locks, size_t count, int fd)
 	return false;
 }
 
+/* Says for how long the lock is to be held, before it is asked for. Returns 0, or tells the error
+ * and returns the status. */
+static int set_term(const struct held *held, const struct run *run)
+{
+	if (run->least_ms == 0 && run->most_ms == 0)
+		return 0;
+	int error = descriptor_set_term(held->fd, run->least_ms, run->most_ms);
+	if (error == -ENOTTY)
+		return fail(EX_UNAVAILABLE,
+			    "%s: the daemon is older than dlockctl, and knows no --min-hold and no "
+			    "--max-hold; restart it",
+			    held->name);
+	return error == 0 ? 0 : descriptor_fail(held->name, error);
+}
+
 /* Opens the files of all locks, whose mount answers. Returns 0, or tells the error and returns the
  * status. */
-static int open_locks(struct held *locks, size_t count)
+static int open_locks(struct held *locks, size_t count, const struct run *run)
 {
 	for (size_t i = 0; i < count; i++) {
 		int status = open_lock(&locks[i].place, &locks[i].fd);
@@ -425,6 +469,9 @@ static int open_locks(struct held *locks, size_t count)
 		if (is_there(locks, i, locks[i].fd))
 			return fail(EX_USAGE, "--also %s: is named twice; expected another lock",
 				    locks[i].place.name);
+		status = set_term(&locks[i], run);
+		if (status != 0)
+			return status;
 	}
 	return 0;
 }
@@ -435,12 +482,13 @@ static int run_locked(struct held *locks, size_t count, struct run *run, char **
 
 	if (!look_answers(place->mount))
 		return tree_fail(place->mount, place->name, LOOK_NO_ANSWER);
-	int status = open_locks(locks, count);
+	int status = open_locks(locks, count, run);
 	if (status != 0)
 		return status;
 	status = once_look(&run->once, locks->name, locks->fd, run->conflict_status);
 	if (status < 0)
 		status = take_locks(locks, count, run);
+	run->taken_ms = now_ms();
 	if (status < 0)
 		status = run_command(locks, count, run, command);
 	for (size_t i = 0; i < count; i++)

@@ -105,6 +105,18 @@ static size_t lock_of(const struct state *state, int fd)
 	return NO_LOCK;
 }
 
+/* What a loss may come from is told; for sure, only the daemon's log knows. */
+static void tell_lost(const struct supervised *what, size_t lock, const char *how, const char *deed)
+{
+	double held_s = (double)(now_ms() - what->taken_ms) / 1000;
+
+	if (what->most_ms == 0)
+		fail(0, "%s: %s; %s", what->names[lock], how, deed);
+	else
+		fail(0, "%s: %s, after %.1f s, where --max-hold is %g s; %s", what->names[lock],
+		     how, held_s, (double)what->most_ms / 1000, deed);
+}
+
 /* All count as lost with one of them. */
 static void on_lost(struct state *state, size_t lock, const char *how)
 {
@@ -118,7 +130,7 @@ static void on_lost(struct state *state, size_t lock, const char *how)
 	for (size_t i = 0; i < state->what->count; i++)
 		epoll_ctl(state->epoll, EPOLL_CTL_DEL, state->what->locks[i], NULL);
 	state->lost = true;
-	fail(0, "%s: %s; %s", state->what->names[lock], how, deeds[action]);
+	tell_lost(state->what, lock, how, deeds[action]);
 	if (action == ACTION_IGNORE)
 		return;
 	state->ending = true;

@@ -25,7 +25,9 @@ struct supervised {
 	const char *const *names; /* and the names of the locks, printable */
 	enum action on_lost;
 	enum action on_revoke;
-	char **command; /* its words, the last one NULL */
+	long long most_ms;  /* --max-hold; 0: none. For the words about a loss: */
+	long long taken_ms; /* when the last of them was taken, by now_ms() */
+	char **command;	    /* its words, the last one NULL */
 };
 
 /* Returns the exit status. Errors are reported. */

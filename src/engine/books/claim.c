@@ -97,6 +97,7 @@ struct claim *claim_create_for(struct owner *owner, enum lock_kind kind, struct 
 		claim_free(claim);
 		return NULL;
 	}
+	claim->place.parts.least_ms = owner->term.least_ms;
 	claim_start_over(claim);
 	claim_append_unplaced(claim);
 	return claim;
@@ -418,12 +419,14 @@ bool claim_rest(struct claim *claim)
 void claim_hold(struct claim *claim)
 {
 	const struct lock *lock = claim->place.lock;
+	int64_t least_ms = term_least_ms(&claim->place);
+	int64_t most_ms = term_most_ms(claim->wishes->owner);
 
 	claim_set_state(claim, CLAIM_HELD);
 	claim->rests = false;
-	claim->least_ms = term_least_ms(lock, claim->place.parts.record);
-	if (lock->policy.max_hold_ms > 0)
-		wish_set_timer(claim->wishes, lock->engine->now_ms + lock->policy.max_hold_ms);
+	claim->least_ms = least_ms > 0 ? lock->engine->now_ms + least_ms : 0;
+	if (most_ms > 0)
+		wish_set_timer(claim->wishes, lock->engine->now_ms + most_ms);
 	owner_note_grant(claim->wishes->owner);
 	count_held(claim, true);
 }

@@ -20,14 +20,13 @@ enum { LOOK_MS = 1000 }; /* how soon to look again whether a former session's cl
 /* Whether the lock is held with the claim only while its marker stands. */
 static bool is_marked(const struct claim *claim)
 {
-	const struct lock_policy *policy = &claim->place.lock->policy;
-	return policy->lock_delay_ms > 0 || (policy->min_hold_ms > 0 && !claim->place.parts.record);
+	return claim->place.lock->policy.lock_delay_ms > 0 || term_least_ms(&claim->place) > 0;
 }
 
 /* Whether the marker tells since when the claim was held. */
 static bool tells_age(const struct claim *claim)
 {
-	return claim->place.lock->policy.min_hold_ms > 0;
+	return term_least_ms(&claim->place) > 0;
 }
 
 /* The text of a marker is that of its claim, so that people see who was lost. */
@@ -101,10 +100,10 @@ int64_t delay_left_ms(const struct rival *orphan)
 {
 	const struct lock *lock = orphan->place.lock;
 	int64_t lost_ms = orphan->lost_ms + lock->policy.lock_delay_ms;
-	int64_t held_ms = orphan->held_ms + lock->policy.min_hold_ms;
+	int64_t held_ms = orphan->held_ms + term_least_ms(&orphan->place);
 	int64_t until_ms = lost_ms > held_ms ? lost_ms : held_ms;
 
-	if (!lock_heeds_orphans(lock))
+	if (!lock_heeds_orphan(lock, &orphan->place.parts))
 		until_ms = orphan->lost_ms + CONFIG_MIN_HOLD_MAX_MS;
 	return until_ms > lock->engine->now_ms ? until_ms - lock->engine->now_ms : 0;
 }
@@ -116,7 +115,7 @@ static void ask_for_age(struct rival *orphan)
 	const struct engine *engine = lock->engine;
 
 	orphan->aged = orphan->aged || engine->store->ops->age == NULL ||
-		       lock->policy.min_hold_ms <= lock->policy.lock_delay_ms;
+		       term_least_ms(&orphan->place) <= lock->policy.lock_delay_ms;
 	if (orphan->aged || orphan->sent || engine->session.state != STORE_CONNECTED)
 		return;
 	orphan->sent = true;
@@ -158,7 +157,7 @@ void delay_note_orphan(struct rival *rival)
 	rival->lost_ms = rival->held_ms = lock->engine->now_ms;
 	ask_for_age(rival);
 	lock_retry_in(lock->engine, delay_left_ms(rival));
-	if (!lock_heeds_orphans(lock))
+	if (!lock_heeds_orphan(lock, &place->parts))
 		return;
 	if (lock_may_log(lock, "lost holder", 0))
 		log_lock_warning(
@@ -169,9 +168,11 @@ void delay_note_orphan(struct rival *rival)
 	queue_judge_all(lock);
 }
 
-void delay_look(struct lock *lock)
+void delay_look(const struct place *place)
 {
-	if (!lock_heeds_orphans(lock))
+	struct lock *lock = place->lock;
+
+	if (!lock_heeds_orphan(lock, &place->parts))
 		return;
 	lock->losses.orphans_list = lock_list_anew(lock);
 	lock->listing.wanted = lock->losses.orphans_list;
@@ -192,7 +193,7 @@ void delay_broken(struct claim *claim)
 		return;
 	claim->marker.broken = false;
 	claim->place.lock->losses.broken--;
-	delay_look(claim->place.lock);
+	delay_look(&claim->place);
 }
 
 static void take_away(struct place *list)

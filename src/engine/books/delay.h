@@ -18,7 +18,8 @@
  * of its own lose the claim, lists the lock even if nobody asks for it any more, and takes the
  * orphan away as if it had waited. What a daemon leaves that does not come back, engine_clear()
  * takes away (fs/files/shard.c). A host that sets no delay takes orphans away after the longest one
- * that another host may have set.
+ * that another host may have set. But if the name of the claim has a least time (term.h), it heeds
+ * what that leaves as if it had set that.
  *
  * Where a lock has a least time (term.h), an orphan stays for the rest of that, too. An orphan
  * whose age is asked for is in the way of calls that wait; those that do not wait for the answer
@@ -38,6 +39,7 @@
 
 struct claim;
 struct lock;
+struct place;
 struct rival;
 struct store_entry;
 
@@ -82,8 +84,9 @@ bool delay_may_be_over(const struct rival *rival);
 /* For how long the orphan stays; 0: its time is over. */
 int64_t delay_left_ms(const struct rival *orphan);
 
-/* Somebody may have been lost: nothing is granted before a list shows whether an orphan stands. */
-void delay_look(struct lock *lock);
+/* Who stood in the place may have been lost: nothing is granted before a list shows whether an
+ * orphan stands there. */
+void delay_look(const struct place *place);
 
 /* A claim of ours that is held is taken away: its withdrawal leaves an orphan. To be called before
  * that. */

@@ -275,7 +275,7 @@ static void send_about(struct place *place, void *tag, enum operation operation,
 					  .tag = tag,
 					  .flag = marked,
 					  .order = place->parts.order,
-					  .age_ms = place->lock->policy.min_hold_ms,
+					  .age_ms = term_least_ms(place),
 					  .targets = &target,
 					  .count = 1,
 				  });

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/books/term.h"
 #include "journal/journal.h"
 
 struct claim;
@@ -19,6 +20,7 @@ struct owner {
 	struct lock *lock;
 	void *cookie;
 	bool lost;
+	struct term term;	 /* of what is locked next; of a process: nothing */
 	uint32_t number;	 /* in the ids of its claims */
 	struct wish *wishes;	 /* that ask, linger, or were granted what it holds */
 	struct records *records; /* of a process; NULL: this is an open file */

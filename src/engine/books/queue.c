@@ -121,7 +121,8 @@ void queue_judge_records(const struct lock *lock)
 
 void queue_judge_onlookers(const struct claim *claim)
 {
-	bool all = claim->state == CLAIM_HELD && lock_heeds_orphans(claim->place.lock);
+	bool all = claim->state == CLAIM_HELD &&
+		   lock_heeds_orphan(claim->place.lock, &claim->place.parts);
 	struct claim *next;
 	for (next = claim_blocked(&claim->place); next != NULL; next = claim_blocked_next(next)) {
 		const struct wish *asked = claim_first_asked(next);

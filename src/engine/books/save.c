@@ -53,6 +53,10 @@ const struct field engine_owner_fields[] = {
 	{"granted", FIELD_UNSIGNED(struct owner, granted, UINT64_MAX), FIELD_OR(0)},
 	{"token_grant", FIELD_UNSIGNED(struct owner, token_grant, UINT64_MAX), FIELD_OR(0)},
 	{"token", FIELD_UNSIGNED(struct owner, token, UINT64_MAX), FIELD_OR(0)},
+	{"term_least_ms", FIELD_NUMBER(struct owner, term.least_ms, 0, CLAIM_LEAST_MAX_MS),
+	 FIELD_OR(0)},
+	{"term_most_ms", FIELD_NUMBER(struct owner, term.most_ms, 0, SAVE_TIME_MAX_MS),
+	 FIELD_OR(0)},
 	{0},
 };
 
@@ -112,12 +116,13 @@ static void save_lock(const struct state_item *item, FILE *out)
 	state_end(out);
 }
 
-/* An open file that was granted nothing has none. */
+/* An open file that was granted nothing, and asked for no times, has none. */
 static void save_owner(const struct state_item *item, FILE *out)
 {
 	const struct owner *owner = WHOLE(const struct owner, item);
 
-	if (!owner->lost && owner->granted == 0 && owner->token_grant == 0)
+	if (!owner->lost && owner->granted == 0 && owner->token_grant == 0 &&
+	    owner->term.least_ms == 0 && owner->term.most_ms == 0)
 		return;
 	state_begin(out, "owner");
 	state_unsigned(out, "file", transfer_of(owner)->number_owner(owner->cookie));

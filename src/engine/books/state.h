@@ -218,10 +218,12 @@ static inline enum claim_recipe lock_recipe(const struct lock *lock)
 	return (enum claim_recipe)lock->policy.recipe;
 }
 
-/* Whether what lost holders leave (delay.h) is in the way of anybody here. */
-static inline bool lock_heeds_orphans(const struct lock *lock)
+/* Whether what a lost holder with a claim of that name leaves (delay.h) is in the way of anybody
+ * here. */
+static inline bool lock_heeds_orphan(const struct lock *lock, const struct claim_name *parts)
 {
-	return lock->policy.lock_delay_ms > 0 || lock->policy.min_hold_ms > 0;
+	return lock->policy.lock_delay_ms > 0 || lock->policy.min_hold_ms > 0 ||
+	       parts->least_ms > 0;
 }
 
 /* The mode in which the lock is taken by who asks for that one. What a lock of several slots has

@@ -21,19 +21,34 @@
  *
  * Such claims are not handed on. Record locks have no least time.
  *
+ * A caller may ask for a least time, too, which then stands in the name of the claim, and of its
+ * marker (claim/name.h). The longer of the two counts. Whoever sees that name in a list knows that
+ * it has to heed what the claim leaves, whatever its own configuration says.
+ *
  * max_hold: who holds a lock for that time, from the grant on, has lost it, as if somebody had
  * taken its claim away (steer.h). The session goes on, with whatever else is held. The claim leaves
- * as one that was broken does; if that is before its least time is over, it rests.
+ * as one that was broken does; if that is before its least time is over, it rests. A caller may
+ * ask for less than the policy says, never for more.
  */
 #ifndef DLOCKFS_ENGINE_BOOKS_TERM_H
 #define DLOCKFS_ENGINE_BOOKS_TERM_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-struct lock;
+struct owner;
+struct place;
 
-/* The least_ms of a claim of the lock that is held from now on; `record`: of record locks. */
-int64_t term_least_ms(const struct lock *lock, bool record);
+/* What a caller asks for; 0: nothing. */
+struct term {
+	int32_t least_ms; /* CLAIM_LEAST_MAX_MS at most */
+	int64_t most_ms;
+};
+
+/* From its grant on, nobody else gets for so long what a claim in that place is in the way of; 0:
+ * no longer than it is held. */
+int64_t term_least_ms(const struct place *place);
+
+/* The owner may hold the lock for so long; 0: for any time. */
+int64_t term_most_ms(const struct owner *owner);
 
 #endif

@@ -17,7 +17,7 @@ struct lock;
 /* A call that is not decided; the wish that a claim was granted to stays with that. */
 struct wish {
 	struct timer timer;  /* its limit; of one that lingers, or is kept: the end of that; of a
-				holder's: the end of lock_policy.max_hold_ms */
+				holder's: the end of the longest time (term.h) */
 	struct owner *owner; /* NULL: the owner has released the claim, which is kept */
 	struct claim *claim;
 	struct wish *prev, *next;	      /* in claim->wishes */

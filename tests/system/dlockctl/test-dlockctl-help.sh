@@ -19,7 +19,7 @@ done
 for option in --mount --json --wide --color --help --version; do
     grep -qF -- "$option" "$dir/help" || fail "--help does not have $option"
 done
-for option in --exclusive --shared --nonblock --wait --conflict-exit-code --verbose --also --once --every --quiet --on-lost --on-revoke; do
+for option in --exclusive --shared --nonblock --wait --conflict-exit-code --verbose --also --once --every --quiet --min-hold --max-hold --on-lost --on-revoke; do
     grep -qF -- "$option" "$dir/help-run" || fail "run --help does not have $option"
 done
 for option in --mount --json --wide --on-lost --on-revoke --position --yes; do

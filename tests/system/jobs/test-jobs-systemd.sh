@@ -31,13 +31,16 @@ awk -v "root=$dir/root" '
     /^```/ { inside = $0 == "```systemd"; file = ""; next }
     inside && file == "" && /^# \// { file = root $2; print $2; next }
     inside && file != "" { print >file }' "$page" >"$dir/files"
-expect_equal "units in $page" "cleanup.service index.service report.service report.timer scheduler.service" \
+expect_equal "units in $page" "cleanup.service index.service report.service report.timer scheduler.service upgrade.service worker.service" \
     "$(sed 's|.*/||' "$dir/files" | sort | paste -sd' ')"
-for name in report cleanup index; do
+for name in report cleanup index upgrade; do
     printf '#!/bin/sh\necho x >>/root/%s.ran\n' "$name" >"$dir/root/usr/local/bin/$name"
 done
 printf '#!/bin/sh\necho $$ >>/root/scheduler.ran\nexec sleep infinity\n' >"$dir/root/usr/local/bin/scheduler"
-chmod +x "$dir/root/usr/local/bin/"{report,cleanup,index,scheduler}
+printf '#!/bin/sh\necho $DLOCK_SLOT >>/root/worker.ran\nexec sleep infinity\n' >"$dir/root/usr/local/bin/worker"
+chmod +x "$dir/root/usr/local/bin/"{report,cleanup,index,upgrade,scheduler,worker}
+# The sections for the configuration.
+awk '/^```/ { inside = $0 == "```ini"; next } inside' "$page" >>"$dir/root/etc/dlockfs.ini"
 rm -f "$dir/root/usr/sbin/policy-rc.d"
 start_machine
 
@@ -55,7 +58,7 @@ result() {
 
 mapfile -t units < <(sed "s,.*/,," "$dir/files")
 expect_equal "what systemd has against them" "" \
-    "$(inside systemd-analyze verify --man=no "${units[@]}" 2>&1 | grep -E "report|cleanup|index|scheduler" || true)"
+    "$(inside systemd-analyze verify --man=no "${units[@]}" 2>&1 | grep -E "report|cleanup|index|scheduler|upgrade|worker" || true)"
 
 # A timer that is due before the mount is there.
 expect_equal "dlockfs before" inactive "$(inside systemctl is-active dlockfs || true)"
@@ -92,3 +95,19 @@ wait_until "$deadline" ran_at_least scheduler 2
 inside systemctl stop scheduler.service
 expect_equal "the lock then" free "$(inside flock -n /run/dlocks/scheduler echo free)"
 refused inside pgrep -f 'sleep infinity'
+
+# At most N: who comes next has the next number.
+inside systemctl start worker.service
+wait_until "$deadline" ran_at_least worker 1
+expect_equal "slots" "0 1" "$(inside sh -c 'cat /root/worker.ran; dlockctl run -n workers printenv DLOCK_SLOT' | paste -sd' ')"
+inside systemctl stop worker.service
+
+# Two have been upgraded, as far as the locks go: the third one waits, until the time of one of them ends.
+inside systemctl start upgrade.service
+inside systemctl start upgrade.service
+expect_equal "slots that rest" 2 "$(inside dlockctl show reboots | grep -c resting)"
+inside systemctl start --no-block upgrade.service
+wait_until "$deadline" inside sh -c 'dlockctl show reboots | grep -q waiting'
+expect_equal "upgrades" 2 "$(ran upgrade)"
+inside dlockctl break --yes reboots
+wait_until "$deadline" ran_at_least upgrade 3

@@ -1,6 +1,6 @@
 #!/bin/bash
-# With max_hold, who has held a lock for that time has lost it: by flock, exclusive open and dlockctl run, whose command is ended; the
-# log and the audit say so, and the next one gets the lock. No other lock is lost. A daemon that is killed meanwhile changes none of
+# With max_hold, who has held a lock for that time has lost it: by flock, exclusive open and dlockctl run, whose command is ended; so
+# has with dlockctl run --max-hold who runs a command, where the lock has no such time. The log and the audit say so, and the next one gets the lock. No other lock is lost. A daemon that is killed meanwhile changes none of
 # that. So on ZooKeeper, on etcd, and on one host alone.
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
@@ -28,6 +28,10 @@ loses() {
     grep -q '^fenced EIO ' "$dir/$1.out" || fail "$1: $(<"$dir/$1.out")"
 }
 
+held() { # HOST LOCK
+    grep -q '^position=1 state=held ' "$dir/$1/.dlockfs/locks/$2"
+}
+
 logged() { # HOST LINE
     grep -qE "$2" "$dir/$1.log"
 }
@@ -39,13 +43,21 @@ on_this_store() { # KIND of the holder
     take A holder "$1"
     begun=$since
     keep rival "$dir/A/holder" flock
-    start command "$dlockctl" --mount "$dir/A" run hung -- sleep infinity
+    # The shorter of the two times counts, of the option and of the key.
+    start command "$dlockctl" --mount "$dir/A" run --max-hold 1h hung -- sleep infinity
+    start own "$dlockctl" --mount "$dir/A" run --max-hold "$longest" any-own -- sleep infinity
+    wait_until "$deadline" held A hung
+    wait_until "$deadline" held A any-own
     crash A
     loses holder "$begun"
     wait_until "$deadline" granted rival
     expect_status 75 finish command
+    expect_status 75 finish own
+    grep -qE "^dlockctl: any-own: the lock is lost, after [0-9.]+ s, where --max-hold is $longest s; the command is told to end$" "$dir/own.out" ||
+        fail "$(<"$dir/own.out")"
     wait_until "$deadline" logged A ': holder: process [0-9]* has held the lock for max_hold, which is 6000 ms: the lock is lost$'
     wait_until "$deadline" logged A 'audit: lost .*lock=holder'
+    wait_until "$deadline" logged A ': any-own: process [0-9]* has held the lock for max_hold, which is 6000 ms: the lock is lost$'
     flock -n "$dir/A/hung" true || fail "the lock of the command is not free"
     not_fenced any
     release holder rival any

@@ -1,7 +1,7 @@
 #!/bin/bash
 # With min_hold nobody on any host gets a lock before its time is over, counted from the grant: whether its holder has released it, was
 # killed, or its host has died or is cut off, while it held or after. It rests meanwhile, as all hosts show. A host that looks only after
-# the time does not wait any more. So on ZooKeeper, on etcd, and on one host alone, whose daemon may be killed.
+# the time does not wait any more. So it is where only dlockctl run --min-hold asks for the time. So on ZooKeeper, on etcd, and on one host alone, whose daemon may be killed.
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
 # shellcheck source=../../lib/lease.sh
@@ -11,7 +11,7 @@
 
 rest=8 # seconds
 rounded=1500 # milliseconds: etcd counts whole seconds
-printf '[locks]\nmin_hold = %ds\ntry_limit = 1m\n' "$rest" >"$dir/dlockfs.ini"
+printf '[locks]\nmin_hold = %ds\ntry_limit = 1m\n[locks "own*"]\nmin_hold = 0ms\n' "$rest" >"$dir/dlockfs.ini"
 
 declare -A since # by lock: when the lock was not granted yet
 
@@ -40,6 +40,14 @@ rests() { # HOST LOCK
     grep -q '^position=1 state=resting .* delay_until=' "$dir/$1/.dlockfs/locks/$2"
 }
 
+held() { # HOST LOCK
+    grep -q '^position=1 state=held ' "$dir/$1/.dlockfs/locks/$2"
+}
+
+waits() { # HOST LOCK: somebody does
+    grep -q '^position=2 state=waiting ' "$dir/$1/.dlockfs/locks/$2"
+}
+
 no_claims() { # HOST LOCK: its holder's session is over
     grep -q '^lock=.* claims=0 ' "$dir/$1/.dlockfs/locks/$2"
 }
@@ -57,6 +65,12 @@ awaited() { # LOCK
 quick() { # HOST LOCK: a job that is over at once
     begin "$2"
     flock -n "$dir/$1/$2" true || fail "the lock $2 is not free"
+}
+
+# job HOST LOCK COMMAND...: one that asks for the time by itself. The lock has none.
+job() {
+    begin "$2"
+    "$dlockctl" --mount "$dir/$1" run --min-hold "${rest}s" "$2" -- "${@:3}"
 }
 
 hosts() {
@@ -88,6 +102,20 @@ on_several_hosts() {
     kept_out B killed
     await B killed
 
+    job A own-released true
+    kept_out A own-released
+    kept_out B own-released
+    await B own-released
+    # Whoever comes after it has no least time.
+    "$dlockctl" --mount "$dir/A" run own-quick true
+    "$dlockctl" --mount "$dir/B" run -n own-quick true
+
+    begin own-dead
+    start own "$dlockctl" --mount "$dir/A" run --min-hold "${rest}s" own-dead -- sleep infinity
+    wait_until "$deadline" held A own-dead
+    await B own-dead
+    job A own-late true
+
     quick D cut
     begin cut-held
     keep held "$dir/D/cut-held" flock
@@ -102,12 +130,20 @@ on_several_hosts() {
     kill_dlockfs A
     await B dead
     kept_out C dead
+    kept_out C own-dead
+    wait_until "$deadline" no_claims C own-late
+    kept_out C own-late
+    await C own-late
 
     awaited released
     awaited killed
     awaited cut
     awaited cut-held
     awaited dead
+    awaited own-released
+    awaited own-dead
+    awaited own-late
+    expect_status 75 finish own
     release held dead
     # Nobody asks for it before the time is over, so nobody counts: the searches of the daemons for such locks are over, too.
     start_dlockfs E --session-timeout 4s --config "$dir/dlockfs.ini"
@@ -145,15 +181,25 @@ on_a_restart() { # LOCK
     begin "$1-held"
     keep holder "$dir/A/$1-held" flock
     wait_until "$deadline" granted holder
+    # Who has said before a restart for how long the lock is to rest gets it after that.
+    keep before "$dir/A/own-$1" flock
+    wait_until "$deadline" granted before
+    start own "$dlockctl" --mount "$dir/A" run --min-hold "${rest}s" "own-$1" true
+    wait_until "$deadline" waits A "own-$1"
     crash A
-    release holder
+    begin "own-$1"
+    release holder before
+    finish own
+    kept_out A "own-$1"
     kept_out A "$1-rests"
     kept_out A "$1-held"
     await A "$1-rests"
     await A "$1-held"
+    await A "own-$1"
     restart_kept A
     awaited "$1-rests"
     awaited "$1-held"
+    awaited "own-$1"
     stop_kept A
 }
 

@@ -17,6 +17,7 @@
 
 #define UUID	     "00112233-4455-8677-8899-aabbccddeeff"
 #define DOTTED	     "00112233.4455.8677.8899.aabbccddeeff"
+#define DASHED	     "00112233-4455-8677-8899-aabbccddeeff"
 #define CURATOR	     "00112233-4455-4677-8899-aabbccddeeff"
 #define LARGEST	     "9223372036854775807"
 #define LAST_LONG    INT64_C(9223372034707292159) /* the next ones are those of negative numbers */
@@ -534,6 +535,46 @@ static void test_plain(void **state)
 	assert_int_equal(claim_name_slot(text), 9);
 }
 
+/* A least time stands in front of the slot, and in no name with other parts. */
+static void test_least(void **state)
+{
+	static const char *const wrong[] = {
+		"_c_" DASHED "-m0-__WRIT__0000000012",
+		"_c_" DASHED "-m086400-__WRIT__0000000012",
+		"_c_" DASHED "-m86400001-__WRIT__0000000012",
+		"_c_" DASHED "-m-1-__WRIT__0000000012",
+		"_c_" DASHED "-k9-m600000-__WRIT__0000000012",
+		"_c_" DASHED "-r0-9-m600000-__WRIT__0000000012",
+		"_c_" DASHED "-a12:0-7-m600000-__WRIT__0000000012",
+		"_c_00112233-4455-8677-b899-aabbccddeeff-m600000-__WRIT__0000000012", /* record */
+	};
+	struct claim_name name = {
+		.id = uuid_id,
+		.span = CLAIM_SPAN_WHOLE,
+		.mode = CLAIM_EXCLUSIVE,
+		.recipe = CLAIM_CURATOR_RW,
+		.least_ms = CLAIM_LEAST_MAX_MS,
+		.order = 12,
+	};
+	char text[CLAIM_NAME_BYTES];
+	struct claim_name read;
+
+	claim_name_format_placed(text, &name);
+	assert_string_equal(text, "_c_" DASHED "-m86400000-__WRIT__0000000012");
+	assert_reads(text, &name);
+	name.slot = 9;
+	name.recipe = CLAIM_PLAIN;
+	claim_name_format_placed(text, &name);
+	assert_string_equal(text, "_c_" DOTTED ".m86400000.k9-W-0000000012");
+	assert_reads(text, &name);
+	assert_int_equal(claim_name_slot(text), 9);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		assert_true(claim_name_parse(wrong[i], &read));
+		assert_int_equal(read.id.session, 0);
+		assert_int_equal(read.least_ms, 0);
+	}
+}
+
 static void test_companion(void **state)
 {
 	struct claim_name name = {
@@ -771,6 +812,7 @@ int main(void)
 		cmocka_unit_test(test_reads_recipes),
 		cmocka_unit_test(test_recipes),
 		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_least),
 		cmocka_unit_test(test_companion),
 		cmocka_unit_test(test_uuid),
 		cmocka_unit_test(test_session),

@@ -274,6 +274,35 @@ static void test_terms_go_on(void **state)
 	assert_int_equal(queue_length(world, "a"), 0);
 }
 
+/* What a caller has said of the times before it asks for the lock. */
+static void test_own_terms_stay(void **state)
+{
+	enum { LEAST_MS = 700, MOST_MS = 300 };
+	struct world *world = *state;
+	struct file file, rival;
+	char *text;
+
+	file_open(&file, &world->one, "a");
+	engine_set_term(file.owner, LEAST_MS, MOST_MS);
+	text = kill_daemon(&file);
+	restore(&file, "a", text);
+	file_lock(&file, EX, WAIT);
+	settle(world);
+	assert_holds(&file);
+	text = kill_daemon(&file);
+	restore(&file, "a", text);
+	pass(world, MOST_MS);
+	assert_int_equal(file.lost, 1);
+	file_open_and_lock(&rival, &world->two, EX);
+	pass(world, LEAST_MS - MOST_MS - 1);
+	assert_waits(&rival);
+	pass(world, 1);
+	assert_holds(&rival);
+	file_close(&file);
+	file_close(&rival);
+	settle(world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +312,7 @@ int main(void)
 		TEST(held_back),
 		TEST(not_held_back),
 		TEST(terms_go_on),
+		TEST(own_terms_stay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -481,9 +481,156 @@ static void test_too_long_and_others(void **state)
 	}
 }
 
+static void open_with_term(struct file *file, struct host *host, int64_t least_ms, int64_t most_ms)
+{
+	file_open(file, host, "a");
+	engine_set_term(file->owner, least_ms, most_ms);
+}
+
+static void take_with_term(struct file *file, struct host *host, int64_t least_ms, int64_t most_ms)
+{
+	open_with_term(file, host, least_ms, most_ms);
+	file_lock(file, EX, WAIT);
+	settle(host->world);
+	assert_holds(file);
+}
+
+/* A caller asks for a least time of a lock that has none, which is for that grant alone: whoever
+ * comes next has none. */
+static void test_own_least(void **state)
+{
+	struct world *world = *state;
+	struct file file, rival;
+
+	take_with_term(&file, &world->one, LEAST_MS, 0);
+	file_close(&file);
+	settle(world);
+	assert_kept_out(world, &world->two);
+	wait_for(world, &rival, &world->two);
+	pass(world, LEAST_MS - 1);
+	assert_waits(&rival);
+	pass(world, 1);
+	assert_holds(&rival);
+	file_close(&rival);
+	settle(world);
+	file_take(&file, &world->one);
+	file_close(&file);
+	settle(world);
+}
+
+/* Other hosts keep to it when it was lost, though nothing is configured there: those that wait, and
+ * those that come then. Without such a time they do not wait for what is left. */
+static void test_own_least_lost(void **state)
+{
+	struct world *world = *state;
+
+	for (int waited = 0; waited < 3; waited++) {
+		struct file file, rival;
+		int64_t least_ms = waited < 2 ? LEAST_MS : 0;
+
+		take_with_term(&file, &world->one, least_ms, 0);
+		if (waited)
+			wait_for(world, &rival, &world->two);
+		lose_session(&world->one);
+		if (!waited)
+			assert_kept_out(world, &world->two);
+		if (!waited)
+			wait_for(world, &rival, &world->two);
+		if (least_ms > 0) {
+			assert_waits(&rival);
+			pass(world, LEAST_MS - 1);
+			assert_waits(&rival);
+			pass(world, 1);
+		}
+		assert_holds(&rival);
+		file_close(&rival);
+		reconnect(&world->one);
+		settle(world);
+		file_close(&file);
+		settle(world);
+		assert_int_equal(queue_length(world, "a"), 0);
+	}
+}
+
+/* Where the lock has one, too, the longer one counts. */
+static void test_own_least_and_policy(void **state)
+{
+	struct world *world = *state;
+
+	for (int longer = 0; longer < 2; longer++) {
+		struct file file, rival;
+
+		take_with_term(&file, &world->one, longer ? 2 * LEAST_MS : LEAST_MS / 2, 0);
+		file_close(&file);
+		settle(world);
+		wait_for(world, &rival, &world->two);
+		pass(world, longer * LEAST_MS + LEAST_MS - 1);
+		assert_waits(&rival);
+		pass(world, 1);
+		assert_holds(&rival);
+		file_close(&rival);
+		pass(world, LEAST_MS);
+	}
+}
+
+/* Such a claim is none that goes on to the next caller, nor does one that is kept become it. */
+static void test_own_least_not_handed_on(void **state)
+{
+	struct world *world = *state;
+	struct file file, kept, next;
+
+	world->policy.handoff = 10;
+	world->policy.keep_ms = 10 * LEAST_MS;
+	for (int waits = TRY; waits <= WAIT; waits++) {
+		file_take(&kept, &world->one);
+		file_close(&kept);
+		settle(world);
+		assert_int_equal(engine_counts(world->one.engine).kept, 1);
+		open_with_term(&file, &world->one, LEAST_MS, 0);
+		file_lock(&file, EX, waits);
+		settle(world);
+		assert_holds(&file);
+		wait_for(world, &next, &world->one);
+		file_close(&file);
+		settle(world);
+		pass(world, LEAST_MS - 1);
+		assert_waits(&next);
+		pass(world, 1);
+		assert_holds(&next);
+		file_close(&next);
+		pass(world, 10 * LEAST_MS);
+		assert_int_equal(queue_length(world, "a"), 0);
+	}
+}
+
+/* A caller asks to have it for no longer than that: of two times, the shorter one counts. */
+static void test_own_most(void **state)
+{
+	static const int64_t policy_ms[] = {0, 2 * MOST_MS, MOST_MS};
+	static const int64_t own_ms[] = {MOST_MS, MOST_MS, 2 * MOST_MS};
+	struct world *world = *state;
+
+	for (size_t i = 0; i < sizeof(own_ms) / sizeof(*own_ms); i++) {
+		struct file file, rival;
+
+		world->policy.max_hold_ms = policy_ms[i];
+		take_with_term(&file, &world->one, 0, own_ms[i]);
+		wait_for(world, &rival, &world->two);
+		pass(world, MOST_MS - 1);
+		assert_holds(&file);
+		pass(world, 1);
+		assert_int_equal(file.lost, 1);
+		assert_holds(&rival);
+		file_close(&file);
+		file_close(&rival);
+		settle(world);
+	}
+}
+
 int main(void)
 {
 #define TEST(function)	    cmocka_unit_test_setup_teardown(function, setup, world_teardown)
+#define TEST_OWN(function)  cmocka_unit_test_setup_teardown(function, world_setup, world_teardown)
 #define TEST_MOST(function) cmocka_unit_test_setup_teardown(function, setup_most, world_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_released),
@@ -501,6 +648,11 @@ int main(void)
 		TEST_MOST(test_records_too_long),
 		TEST_MOST(test_handed_on_too_long),
 		TEST_MOST(test_too_long_and_others),
+		TEST_OWN(test_own_least),
+		TEST_OWN(test_own_least_lost),
+		TEST(test_own_least_and_policy),
+		TEST_OWN(test_own_least_not_handed_on),
+		TEST_OWN(test_own_most),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
