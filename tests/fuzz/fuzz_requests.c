@@ -918,9 +918,10 @@ static void check_users(const struct world *world)
 	const struct user *user;
 
 	for (user = filesystem->users->by_uid; user; user = user->by_uid.next) {
-		/* Texts that are stored late, and requests that are put aside, count, too. */
+		/* Texts that are stored late, requests that are put aside, and those about runs
+		 * count, too. */
 		bool others = filesystem->calls->lates || filesystem->calls->held ||
-			      filesystem->calls->held_until;
+			      filesystem->calls->held_until || filesystem->calls->running;
 		size_t waiters = count_waiters(filesystem, user);
 		REQUIRE(user->counts[USER_WAITERS] == waiters ||
 			(others && user->counts[USER_WAITERS] > waiters));

@@ -12,12 +12,7 @@
 rest=8 # seconds
 rounded=1500 # milliseconds: etcd counts whole seconds
 config=$dir/dlockfs.ini
-printf '[locks]
-min_hold = %ds
-try_limit = 1m
-[locks "own*"]
-min_hold = 0ms
-' "$rest" >"$config"
+printf '[locks]\nmin_hold = %ds\ntry_limit = 1m\n[locks "own*"]\nmin_hold = 0ms\n' "$rest" >"$config"
 
 declare -A since # by lock: when the lock was not granted yet
 
