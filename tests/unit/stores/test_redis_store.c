@@ -927,6 +927,57 @@ static void test_turns(void **state)
 	end();
 }
 
+static void run_store(struct host *host, int64_t ms)
+{
+	for (int64_t end_ms = now_ms + ms; now_ms < end_ms; now_ms++)
+		host->store->ops->dispatch(host->store);
+}
+
+static size_t count_used(const struct host *host, size_t lock)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < CLAIMS; i++)
+		count += host->claims[lock][i].is_used;
+	return count;
+}
+
+/* The engine knows of a loss, and its list of the queue waits behind a call that waits for the
+ * servers: nobody is granted the lock by what stood there before. */
+static void test_told_loss(void **state)
+{
+	struct host *host = &hosts[0];
+	struct claim *holder;
+
+	(void)state;
+	begin();
+	is_calm = true;
+	run_store(host, 20);
+	while (count_used(host, 0) < (size_t)contention.turn_grants) /* a gate stands behind */
+		call(host, 0);
+	run_store(host, 20);
+	grant(host, 0);
+	holder = first_of(host, 0);
+	assert_true(holder != NULL && holder->is_held);
+	server.value[0][0] = '\0';
+	host->deleted[0] = true;
+	prove(host, holder);
+	for (; store_of(host)->losses == 0; now_ms++) {
+		assert_true(now_ms < TTL_MS);
+		host->store->ops->dispatch(host->store);
+	}
+	while (count_used(host, 0) <= (size_t)contention.turn_grants)
+		call(host, 0);
+	beat(host);
+	host->store->ops->dispatch(host->store);
+	assert_true(host->is_listing[0]);
+	leave(host, holder);
+	assert_non_null(first_of(host, 0));
+	grant(host, 0); /* fails without the key */
+	assert_false(holds(host));
+	end();
+}
+
 /* Of two keys that are lost at once a heartbeat tells of one. Until the next one nobody is granted
  * the other lock, not even when the holder of the turn that was lost has left. */
 static void test_untold_loss(void **state)
@@ -966,12 +1017,6 @@ static void test_untold_loss(void **state)
 	assert_non_null(first_of(host, untold));
 	grant(host, untold); /* fails without the key */
 	end();
-}
-
-static void run_store(struct host *host, int64_t ms)
-{
-	for (int64_t end_ms = now_ms + ms; now_ms < end_ms; now_ms++)
-		host->store->ops->dispatch(host->store);
 }
 
 /* Of a key that a foreign client has: nobody takes the gate away, whoever has its name. */
@@ -1053,9 +1098,9 @@ static void test_schedules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_turns),	  cmocka_unit_test(test_untold_loss),
-		cmocka_unit_test(test_gate),	  cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_schedules),
+		cmocka_unit_test(test_turns),	    cmocka_unit_test(test_told_loss),
+		cmocka_unit_test(test_untold_loss), cmocka_unit_test(test_gate),
+		cmocka_unit_test(test_refusals),    cmocka_unit_test(test_schedules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
