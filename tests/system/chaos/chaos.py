@@ -390,8 +390,8 @@ class Worker:
             if record.error in DEAD:
                 raise Unmounted
             if record.error:
-                if record.error == errno.EIO and file is not None and self.probe(file, "write") == errno.EIO:
-                    return False  # granted, and lost before that was told (handles/answers.c)
+                if record.error == errno.EIO and (file is None or self.probe(file, "write") == errno.EIO):
+                    return False  # granted, and lost before that was told (handles/answers.h)
                 if record.error not in (GIVEN_UP if wait else REFUSED):
                     self.fail(f"{record} gave {name_of(record.error)}, wait {wait}")
                 return False
