@@ -18,10 +18,10 @@ struct redis_call *redis_call_copy(const struct redis_call *call)
 {
 	size_t name_bytes = bytes_of(call->name), text_bytes = bytes_of(call->text);
 	struct redis_call *copy = malloc(sizeof(*copy) + name_bytes + text_bytes);
-	char *strings = (char *)(copy + 1);
 
 	if (copy == NULL)
 		return NULL;
+	char *strings = (char *)(copy + 1);
 	*copy = *call;
 	if (call->name != NULL)
 		copy->name = memcpy(strings, call->name, name_bytes);
