@@ -8,7 +8,8 @@ lease.py list AT FOLDER...  lists the folders at that time
 lease.py hold FILE KIND [AT]
                             takes the lock with flock or excl, not before the time AT, and prints "granted TIME"; then
                             calls fsync and write every 10 ms (KIND "write" or "fsync": flock, and nothing but that); prints the first error as "fenced ERRNO LAST TIME", where LAST is when the
-                            last call began that succeeded, and "revived TIME" if a call succeeds after that
+                            last call began that succeeded, and "revived TIME" if a call succeeds after that; if the
+                            lock can't be taken: "refused ERRNO TIME", and the end
 lease.py late FILE GO RESOURCE
                             takes the lock, proves that it is held, waits for the file GO and then appends a line to
                             RESOURCE
@@ -49,9 +50,12 @@ def list_folders(moment, *folders):
 
 def hold(path, kind, moment="0"):
     wait_for(int(moment))
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | (os.O_EXCL if kind == "excl" else 0), 0o666)
-    if kind != "excl":
-        fcntl.flock(fd, fcntl.LOCK_EX)
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | (os.O_EXCL if kind == "excl" else 0), 0o666)
+        if kind != "excl":
+            fcntl.flock(fd, fcntl.LOCK_EX)
+    except OSError as error:
+        sys.exit(f"refused {errno.errorcode[error.errno]} {now()}")
     print("granted", now(), flush=True)
     fenced = False
     last = 0
