@@ -109,6 +109,7 @@ static bool must_respect(const struct call *call, const struct view_claim *own,
 			front->parts.least_ms > 0);
 	if (standing->life != call->user->host->life)
 		return slots_conflict(standing->covered, call->slots) &&
+		       !peers_passed(call->user->host->world, front->name, own->name) &&
 		       (standing->granted || !(passes || standing->requeue));
 	if (standing->withdrawing || standing->granted || standing_is_own(standing, call))
 		return false;

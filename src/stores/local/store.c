@@ -240,6 +240,24 @@ static void on_withdraw(struct store *base, const struct store_told *told, void 
 	answer_queue(answer);
 }
 
+static void on_bequeath(struct store *base, const struct store_told *told, void *tag,
+			const char *path, const char *name, int64_t order, const char *heir)
+{
+	struct local_store *store = local_store(base);
+	struct node *node = node_find(store->service, path, name);
+	struct answer *answer;
+
+	if (node == NULL || node_find(store->service, path, heir) != NULL) {
+		on_withdraw(base, told, tag, path, name, order, false);
+		return;
+	}
+	answer = answer_create(store, ANSWER_WITHDRAWN, tag);
+	if (answer == NULL)
+		return;
+	answer->error = -ESTALE;
+	answer_queue(answer);
+}
+
 static void tell_session(const struct local_store *store, enum store_session session)
 {
 	if (store->on_session != NULL)
@@ -465,6 +483,7 @@ static const struct store_ops local_ops = {
 	.mark = on_mark,
 	.age = on_age,
 	.withdraw = on_withdraw,
+	.bequeath = on_bequeath,
 	.prove = on_prove,
 	.nudge = on_nudge,
 	.look = local_look,
