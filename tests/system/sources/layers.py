@@ -22,7 +22,7 @@ FLOORS = [
     ["src/base"],
     ["src/claim"],
     ["src/config"],
-    ["src/journal"],
+    ["src/journal", "src/peers"],
     ["src/stores"],
     ["src/stores/net"],
     ["src/stores/etcd/grpc", "src/stores/redis/wire", "src/stores/zookeeper/session"],
