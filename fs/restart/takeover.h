@@ -39,8 +39,8 @@
 #include "files/shard.h"
 #include "journal/text.h"
 
-#define TAKEOVER_FORMAT	     14 /* the format that this program writes, */
-#define TAKEOVER_READER	     14 /* the oldest that can read it, */
+#define TAKEOVER_FORMAT	     15 /* the format that this program writes, */
+#define TAKEOVER_READER	     15 /* the oldest that can read it, */
 #define TAKEOVER_OLDEST	     13 /* and the oldest that this program reads */
 #define TAKEOVER_ENVIRONMENT "DLOCKFS_TAKE_OVER"
 #define TAKEOVER_REHEARSAL   ",rehearsal" /* behind the number of the descriptor */

@@ -22,6 +22,7 @@
 #define SLOTS_KEY   "slots="
 #define SLOT_KEY    "slot="
 #define TRIP_KEY    "trip="
+#define PEER_KEY    "peer="
 #define REQUEUE_KEY "requeue="
 #define UID_KEY	    "uid="
 #define PID_KEY	    "pid="
@@ -179,6 +180,19 @@ static void read_slots(const char *line, struct claim_data *data)
 	data->slot = (int)slot;
 }
 
+/* Reads a word of printable ASCII; any other value leaves the word empty. */
+static void read_peer(const char *value, char peer[CLAIM_DATA_PEER_BYTES])
+{
+	size_t length = 0;
+
+	while (value[length] > ' ' && value[length] < 0x7f)
+		length++;
+	if (value[length] != '\n' || length >= CLAIM_DATA_PEER_BYTES)
+		length = 0;
+	memcpy(peer, value, length);
+	peer[length] = '\0';
+}
+
 /* Reads a line with a set, if it makes sense. It replaces a set that was read before. */
 static int read_set(const char *value, struct range_set *set, bool *has)
 {
@@ -210,6 +224,8 @@ static int read_line(const char *line, struct claim_data *data)
 		read_within(line + strlen(REST_KEY), 1, INT64_MAX / 1000, &data->rest);
 	if (begins_with(line, TRIP_KEY))
 		read_within(line + strlen(TRIP_KEY), 0, CLAIM_DATA_TRIP_MAX_MS, &data->trip_ms);
+	if (begins_with(line, PEER_KEY))
+		read_peer(line + strlen(PEER_KEY), data->peer);
 	read_slots(line, data);
 	data->keeps |= begins_with(line, KEEP_LINE);
 	return 0;

@@ -13,6 +13,7 @@
  *     slots=8
  *     slot=3
  *     trip=20
+ *     peer=192.0.2.7:4711/dGVzdA
  *     requeue=17
  *     revoke=root@web1
  *
@@ -42,6 +43,10 @@
  * The release of the claim may be on its way for so long (engine/books/grace.h). Without the line
  * it is less than one millisecond, or not known.
  *
+ * `peer`: where the daemon of the claim's host listens for those of other hosts, as it says itself
+ * among the lines about the caller: printable ASCII without spaces. Without the line nobody asks it
+ * for anything (engine/books/bequest.h).
+ *
  * `requeue` is added to a claim that waits, by the host of the claim of that number, which waits
  * for it in a cycle (engine/records/deadlock.c). The claim is to be queued again; until its host
  * has done that, all other claims go before it.
@@ -62,6 +67,9 @@
 #define CLAIM_DATA_CURATOR_REVOKE "__REVOKE__"
 
 #define CLAIM_DATA_WHO_BYTES 128
+
+/* The longest value of `peer`, with its NUL; a longer one is ignored. */
+#define CLAIM_DATA_PEER_BYTES 128
 
 /* More than dlockfs ever writes. With an order added, and the longest path, it stays below the 1 MB
  * that ZooKeeper takes (jute.maxbuffer): the server answers more by closing the connection. */
@@ -86,7 +94,8 @@ struct claim_data {
 	uint32_t slots;	 /* 0: it takes none */
 	int slot;	 /* -1: it has none yet */
 	bool requeue;
-	bool valid; /* parsed: of this format; else it says nothing */
+	char peer[CLAIM_DATA_PEER_BYTES]; /* empty: there is none; read, and never written */
+	bool valid;			  /* parsed: of this format; else it says nothing */
 };
 
 /* Frees what parsed data has. */

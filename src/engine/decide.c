@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "engine/books/bequest.h"
 #include "engine/books/claim.h"
 #include "engine/books/decisions.h"
 #include "engine/books/owner.h"
@@ -97,6 +98,19 @@ void decide_lose_lock(struct owner *owner, bool flock)
 	}
 }
 
+/* Counts by which way it was known that those of other hosts have released. */
+static void note_way(const struct claim *claim)
+{
+	struct engine *engine = claim->place.lock->engine;
+
+	if (!claim->rivaled || engine->events->on_ask == NULL)
+		return;
+	if (bequest_passes(claim))
+		engine->count.by_message++;
+	else
+		engine->count.by_store++;
+}
+
 void decide_grant(struct claim *claim)
 {
 	struct wish *wish = claim_first_asked(claim);
@@ -104,6 +118,7 @@ void decide_grant(struct claim *claim)
 	void *cookie = wish->cookie;
 
 	if (!claim->place.parts.record) {
+		note_way(claim);
 		turnstile_number(claim);
 		handoff_give(claim, wish);
 		if (claim->place.lock->handoffs.held != NULL)

@@ -49,6 +49,9 @@ struct engine_counts {
 	size_t waiters; /* wishes undecided */
 	size_t kept;	/* claims that the lock is held with, but by nobody (lock_policy: keep_ms,
 			   min_hold_ms) */
+	/* With peers: grants, so far, to who waited for other hosts, and was told by one of them,
+	 * or by the store alone. */
+	uint64_t by_message, by_store;
 };
 
 /* What is needed before the numbers of a lock's claims can start anew. */
@@ -278,6 +281,18 @@ void engine_each_user(const struct engine *engine, const char *path,
  * it waits. */
 int engine_steer(struct engine *engine, const char *path, const char *name, enum engine_order order,
 		 const char *who);
+
+/* Hand-over by message (books/bequest.h). A daemon of another host asks to be told of the end of
+ * the claim `name`, of this host, for its own claim `heir`: `asker` is what on_tell() is to be
+ * given then. Ignored if no such claim stands. */
+void engine_peer_asked(struct engine *engine, const char *path, const char *name, const char *heir,
+		       const struct engine_peer *asker);
+
+/* The daemon of another host tells the claim `name`, of this host, that these claims are released.
+ * What is not known is ignored. If the claim itself is over, on_tell() follows with `from`: it says
+ * that to names[0]. */
+void engine_peer_told(struct engine *engine, const char *path, const char *name,
+		      const char *const *names, size_t count, const struct engine_peer *from);
 
 /* Releases what the owner holds by flock or open. Returns 0 (also if there was nothing), or -EIO if
  * the owner has lost a lock. */

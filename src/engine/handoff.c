@@ -189,7 +189,7 @@ static void hand_on(struct claim *claim)
 		   !engine->grants.stopping) {
 		keep(claim, keep_ms);
 	} else {
-		claim_withdraw(claim);
+		claim_release(claim);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "engine/books/bequest.h"
 #include "engine/books/claim.h"
 #include "engine/books/delay.h"
 #include "engine/books/lock.h"
@@ -477,6 +478,11 @@ static void note_withdrawn(struct claim *claim, int error)
 	struct lock *lock = claim->place.lock;
 
 	claim->sent = false;
+	if (error == -ESTALE) {
+		bequest_note_missing(claim);
+		claim_withdraw(claim);
+		return;
+	}
 	if (error != 0) {
 		lock_retry_after(lock, "withdrawal of a claim", error);
 		return;

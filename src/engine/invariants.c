@@ -41,7 +41,7 @@ static bool goes_before(const struct claim *claim, const struct place *place)
 	const struct claim *front = claim_of(place);
 	const struct rival *rival = rival_of(place);
 	if (claim->state == CLAIM_HELD && rival != NULL)
-		return precedence_has(&claim->place, place) || place->requeue ||
+		return precedence_has(&claim->place, place) || place->requeue || claim->inherits ||
 		       (place->lock->in_queue.records > 0 &&
 			(rival->known < KNOWN || rival->orphan));
 	if (claim->state == CLAIM_HELD && claim_coverage(claim) == NULL &&

@@ -17,6 +17,8 @@ struct engine_counts engine_counts(const struct engine *engine)
 		.holders = engine->count.holders,
 		.waiters = engine->count.waiters,
 		.kept = engine->count.kept,
+		.by_message = engine->count.by_message,
+		.by_store = engine->count.by_store,
 	};
 }
 

@@ -38,6 +38,7 @@
 
 #include <errno.h>
 
+#include "engine/books/bequest.h"
 #include "engine/books/claim.h"
 #include "engine/books/conflict.h"
 #include "engine/books/decisions.h"
@@ -290,6 +291,17 @@ static bool needs_no_oversight(const struct claim *claim, const struct rival *ri
 	return claim->place.lock->attention.unchanged || (rival->sent && rival->known == KNOWN_NOT);
 }
 
+/* Asks the rival's host to tell of its end: the first that waits for it does. It is to be watched
+ * itself when it holds by such a word (bequest.h). */
+static void ask_host(struct claim *claim, struct rival *rival)
+{
+	if (rival->peer == NULL || !claim_asks_and_waits(claim) ||
+	    claim_blocked(&rival->place) != claim)
+		return;
+	overseer_set(claim);
+	bequest_ask(claim, rival);
+}
+
 static void settle_blocked(struct claim *claim, struct place *blocker)
 {
 	struct rival *rival = turnstile_rival(claim, blocker);
@@ -317,6 +329,7 @@ static void settle_blocked(struct claim *claim, struct place *blocker)
 		} else {
 			rival_watch(rival);
 			look_ahead(claim, rival);
+			ask_host(claim, rival);
 		}
 	}
 	if (claim_asks_and_waits(claim) && deadlock_closes_cycle(claim))

@@ -57,26 +57,10 @@
 /* So many watches a heartbeat sets up, which comes behind them. */
 enum { OVERSEEN_AT_A_TIME = 500 };
 
-/* One of ours that stands in the queue. */
-static struct claim *find_standing(struct lock *lock, const char *name)
-{
-	char own[CLAIM_NAME_BYTES];
-	struct claim_name parts;
-	struct claim *claim;
-	if (!claim_name_parse(name, &parts))
-		return NULL;
-	for (claim = claim_from(place_seek(&lock->queue, parts.order));
-	     claim != NULL && claim->place.parts.order == parts.order; claim = claim_next(claim)) {
-		if (strcmp(place_name(&claim->place, own), name) == 0)
-			return claim;
-	}
-	return NULL;
-}
-
-/* The same, whose place is known. */
+/* One of ours that stands in the queue, and whose place is known. */
 static struct claim *find_own(struct lock *lock, const char *name)
 {
-	struct claim *claim = find_standing(lock, name);
+	struct claim *claim = queue_find_own(lock, name);
 	return claim != NULL && claim->state != CLAIM_QUEUED ? claim : NULL;
 }
 
@@ -107,7 +91,7 @@ void steer_watch_ended(struct rival *overseer, int error)
 {
 	struct lock *lock = overseer->place.lock;
 
-	end_oversight(lock, find_standing(lock, overseer->name), error);
+	end_oversight(lock, queue_find_own(lock, overseer->name), error);
 	DL_DELETE(lock->overseers, &overseer->place);
 	rival_free(overseer);
 }
@@ -285,7 +269,7 @@ static void note_sent_back(struct claim *claim, const char *text)
 void steer_watch_read(const struct rival *overseer, const char *text, uint32_t version)
 {
 	struct lock *lock = overseer->place.lock;
-	struct claim *claim = find_standing(lock, overseer->name);
+	struct claim *claim = queue_find_own(lock, overseer->name);
 	bool was_stale = claim != NULL && claim->data.stale;
 
 	if (claim == NULL) {

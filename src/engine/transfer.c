@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/books/bequest.h"
 #include "engine/books/claim.h"
 #include "engine/books/lock.h"
 #include "engine/books/numbers.h"
@@ -287,6 +288,7 @@ static int restore_wish(struct restoring *restoring, struct claim *claim, struct
 static void read_claim(struct restoring *restoring, struct claim *claim)
 {
 	struct state_reader *in = restoring->in;
+	const struct engine *engine = restoring->engine;
 
 	claim->place.lock = restoring->lock;
 	claim->state =
@@ -313,6 +315,18 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 	if (claim->state == CLAIM_HELD && state_has(in, "least_ms"))
 		claim->least_ms = state_get_number(in, "least_ms", 0, SAVE_TIME_MAX_MS);
 	claim->rests = claim->state == CLAIM_HELD && state_find_flag(in, "rests");
+	claim->inherits = claim->state == CLAIM_HELD && engine->events->on_ask != NULL;
+}
+
+/* To whom a claim that leaves is bequeathed. */
+static void restore_heir(struct restoring *restoring, struct claim *claim)
+{
+	int error = bequest_restore(claim, state_get_text(restoring->in, "heir"));
+
+	if (error == -ENOMEM)
+		state_starve(restoring->in);
+	else if (error != 0 || claim->state != CLAIM_LEAVING)
+		state_refuse(restoring->in, "heir", "the name of a claim, of one that leaves");
 }
 
 static struct handoff *search(struct handoff *list, uint64_t number)
@@ -443,6 +457,8 @@ static int restore_claim(struct restoring *restoring)
 		restore_coverage(restoring, claim, owner);
 	if (state_has(in, "holds"))
 		restore_precedence(restoring, claim);
+	if (state_has(in, "heir"))
+		restore_heir(restoring, claim);
 	check_claim(restoring, claim, owner);
 	if (!state_failed(in) && handed_on)
 		error = restore_handoff(restoring, claim);

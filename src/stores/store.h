@@ -178,7 +178,7 @@ struct store_events {
 	void (*on_aged)(void *context, void *tag, int error, int64_t age_ms);
 
 	/* withdraw() is done: 0, the claim is gone (also if it was before); -ECONNRESET: ambiguous;
-	 * -EACCES, -EIO: it still stands. */
+	 * -EACCES, -EIO: it still stands. The answer to bequeath(), too. */
 	void (*on_withdrawn)(void *context, void *tag, int error);
 
 	/* prove() is done. error 0: the session was alive after the call, and all the claims stood;
@@ -348,6 +348,13 @@ struct store_ops {
 	 * after the claim; this may also be asked for an orphan. */
 	void (*withdraw)(struct store *store, const struct store_told *told, void *tag,
 			 const char *path, const char *name, int64_t order, bool marker);
+
+	/* As withdraw(), of a claim that is one entry and has no marker, if the claim `heir`, of
+	 * any session, stands in the same queue: the service itself looks, in the transaction that
+	 * takes the claim away. on_withdrawn() is -ESTALE if the claim stands and the heir does
+	 * not. NULL in a store that cannot. */
+	void (*bequeath)(struct store *store, const struct store_told *told, void *tag,
+			 const char *path, const char *name, int64_t order, const char *heir);
 
 	/* Proves that the session lives, and that these claims stand: an answer that only the
 	 * service as a whole can give (a quorum, not one server). All in one transaction: at most

@@ -49,7 +49,9 @@ struct item {
 	char *path;
 	char *name;	  /* to amend, withdraw or watch; or what was placed */
 	uint32_t version; /* of the data that is to be replaced, or was read */
-	char *text;	  /* to be the data; or what was read, of a watch with the flag too */
+	/* To be the data; or what was read, of a watch with the flag too; WITHDRAW: the heir that
+	 * is to stand. */
+	char *text;
 	struct claim_name claim;    /* to be placed */
 	struct store_proof *proofs; /* to stand */
 	size_t proofs_count;

@@ -564,6 +564,11 @@ void session_arrive(struct session *session, struct item *item)
 		inner->mark(session->inner, item, item->path, item->name, item->text, 0);
 		break;
 	case ITEM_WITHDRAW:
+		if (item->text != NULL) {
+			inner->bequeath(session->inner, nobody_is_told(), item, item->path,
+					item->name, item->order, item->text);
+			break;
+		}
 		inner->withdraw(session->inner, nobody_is_told(), item, item->path, item->name,
 				item->order, item->flag);
 		break;

@@ -151,6 +151,7 @@ static void step(struct world *world)
 	world_note(world);
 	check_step(world);
 	check_files(world);
+	check_peers(world);
 	if (world->ready.life != 0 && !world->calm)
 		users_hurry(world, world->ready);
 	world->ready.life = 0;
@@ -170,9 +171,10 @@ static bool is_over(const struct world *world)
 	return world_is_idle(world) && files_are_over(world);
 }
 
-/* Runs one schedule. Returns whether all was well, and adds its length to *steps. */
+/* Runs one schedule. Returns whether all was well, and adds its length to *steps, and how many were
+ * granted by a message of another host. */
 static bool run(uint64_t seed, const struct faulty_rules *rules, int drift, long length,
-		bool verbose, long *steps)
+		bool verbose, long *steps, uint64_t *by_message)
 {
 	static struct world world; /* too big for the stack */
 
@@ -189,6 +191,7 @@ static bool run(uint64_t seed, const struct faulty_rules *rules, int drift, long
 	if (!world.failed)
 		check_files_end(&world);
 	*steps += world.step;
+	*by_message += world.granted_by_message;
 	world.verbose = false;
 	world_finish(&world);
 	current = NULL;
@@ -231,6 +234,7 @@ int main(int argc, char **argv)
 	uint64_t first = 1, count = 0, done, length = 300, drift = 100;
 	bool one = false, until_failure = false, verbose = false, good = true;
 	long steps = 0, violations = 0;
+	uint64_t by_message = 0;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -260,8 +264,9 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0); /* so that nothing is missing before an abort */
 	signal(SIGABRT, on_abort);
 	for (done = 0; done < count && !(until_failure && violations > 0); done++)
-		violations += !run(first + done, rules, (int)drift, (long)length, verbose, &steps);
-	printf("sim: %llu seeds, %ld steps, %ld violations\n", (unsigned long long)done, steps,
-	       violations);
+		violations += !run(first + done, rules, (int)drift, (long)length, verbose, &steps,
+				   &by_message);
+	printf("sim: %llu seeds, %ld steps, %llu granted by message, %ld violations\n",
+	       (unsigned long long)done, steps, (unsigned long long)by_message, violations);
 	return violations == 0 ? 0 : 1;
 }

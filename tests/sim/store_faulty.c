@@ -256,6 +256,21 @@ static void on_withdraw(struct store *store, const struct store_told *told, void
 	faulty_send(faulty, item);
 }
 
+static void on_bequeath(struct store *store, const struct store_told *told, void *tag,
+			const char *path, const char *name, int64_t order, const char *heir)
+{
+	struct faulty *faulty = faulty_of(store);
+	struct item *item = faulty_operation(store, ITEM_WITHDRAW, tag, path, name);
+
+	item->order = order;
+	item->text = copy_text(heir);
+	if (faulty->settings.on_withdrawing != NULL && !faulty->killed)
+		faulty->settings.on_withdrawing(faulty->settings.context, path, name);
+	if (faulty->settings.on_bequeathing != NULL && !faulty->killed)
+		faulty->settings.on_bequeathing(faulty->settings.context, path, name, heir);
+	faulty_send(faulty, item);
+}
+
 static void on_prove(struct store *store, void *tag, const struct store_proof *proofs, size_t count)
 {
 	struct faulty *faulty = faulty_of(store);
@@ -469,6 +484,7 @@ static const struct store_ops faulty_ops = {
 	.watch = on_watch,
 	.mark = on_mark,
 	.withdraw = on_withdraw,
+	.bequeath = on_bequeath,
 	.prove = on_prove,
 	.alter = on_alter,
 	.read = on_read_file,

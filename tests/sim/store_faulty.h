@@ -83,13 +83,14 @@ struct faulty_settings {
 
 	/* For who checks, all may be NULL. Called when a claim has come to stand in its queue, also
 	 * if the client never hears of it, and whether in a session that was given up; when one is
-	 * asked to be withdrawn, before that has any effect; for each operation but touch() when it
-	 * is called, after it is under way; when renew() is, before that has any effect; and when
-	 * the session is given up. */
+	 * asked to be withdrawn, before that has any effect, and by bequeath(); for each operation
+	 * but touch() when it is called, after it is under way; when renew() is, before that has
+	 * any effect; and when the session is given up. */
 	void *context;
 	void (*on_standing)(void *context, bool over, const char *path, const char *name,
 			    const char *text);
 	void (*on_withdrawing)(void *context, const char *path, const char *name);
+	void (*on_bequeathing)(void *context, const char *path, const char *name, const char *heir);
 	void (*on_operation)(void *context, struct store *store);
 	void (*on_renewing)(void *context);
 	void (*on_renewed)(void *context);

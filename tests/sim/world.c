@@ -96,7 +96,8 @@ void host_open_engine(struct host *host)
 {
 	const struct world *world = host->world;
 
-	host->engine = engine_create(&user_events, host, host->session_seed);
+	host->engine = engine_create(world->peers != NULL ? &user_events_of_peers : &user_events,
+				     host, host->session_seed);
 	if (host->engine == NULL)
 		abort();
 	host->lockfiles = lockfiles_create(host->engine, &file_user_events, host);
@@ -145,6 +146,7 @@ static void host_start(struct host *host)
 		.context = host,
 		.on_standing = view_standing,
 		.on_withdrawing = view_withdrawing,
+		.on_bequeathing = peers_bequeathing,
 		.on_renewing = on_renewing,
 		.on_renewed = on_renewed,
 	};
@@ -414,7 +416,7 @@ bool world_is_idle(const struct world *world)
 
 int64_t world_due(const struct world *world)
 {
-	int64_t due_ms = INT64_MAX;
+	int64_t due_ms = peers_due(world);
 
 	for (int i = 0; i < world->hosts_count; i++)
 		due_ms = earlier(due_ms, host_due(&world->hosts[i]));
@@ -425,6 +427,8 @@ void world_happen(struct world *world)
 {
 	int64_t first = prng_below(&world->prng, world->hosts_count);
 
+	if (peers_happen(world))
+		return;
 	for (int i = 0; i < world->hosts_count; i++) {
 		struct host *host = &world->hosts[(first + i) % world->hosts_count];
 
@@ -815,6 +819,7 @@ void world_init(struct world *world, uint64_t seed, const struct faulty_rules *r
 	world_draw_room(world);
 	world_draw_files(world);
 	world_draw_terms(world);
+	world_draw_peers(world);
 	view_init(world);
 	if (store_local_open(world->service, &foreign_events, world, &world->foreign) < 0)
 		abort();
@@ -837,6 +842,7 @@ void world_finish(struct world *world)
 	}
 	world->foreign->ops->close(world->foreign, nobody_is_told());
 	view_finish(world);
+	world_end_peers(world);
 	free(world->tolds);
 	local_service_destroy(world->service);
 }

@@ -12,6 +12,7 @@
  *   world_wait.c     who waits for whom in a circle
  *   world_proof.c    questions whether what was locked is still held, tokens, claims taken away by
  *                    hand
+ *   world_peers.c    hosts that tell each other what is released
  *   world_lease.c    the clocks of the servers, and what a lease may be
  *   world_machine.c  hosts whose clocks stand still, and that are told so
  *   world_restart.c  daemons that are killed, and those that go on after them
@@ -210,6 +211,8 @@ struct standing {
 	bool says_waits; /* its data does */
 	bool requeue;	 /* its data says that it is to be queued again */
 	int64_t since_ms;
+	size_t heir;   /* the number, from 1, of the one that it is bequeathed to; 0: none, or its
+			  end was judged */
 	size_t behind; /* the number, from 1, of the one that it stood right behind when that ended
 			  unannounced; 0: of none */
 
@@ -313,6 +316,9 @@ struct world {
 	} ready;
 	uint64_t searches; /* for circles, so far */
 
+	struct peers *peers; /* world_peers.c; NULL: hosts do not tell each other anything */
+	uint64_t granted_by_message;
+
 	bool has_files; /* world_files.c */
 	struct prng file_prng;
 	uint64_t files_made;	   /* so far */
@@ -412,6 +418,7 @@ __attribute__((format(printf, 2, 3))) void world_say(const struct world *world, 
 /* world_users.c */
 extern const struct lockfile_events file_user_events;
 extern const struct engine_events user_events; /* the context is the host */
+extern const struct engine_events user_events_of_peers;
 
 /* As whom the user of that number runs. */
 unsigned user_uid(unsigned number);
@@ -484,6 +491,29 @@ void check_proofs(struct user *user);
 
 /* When nobody has done anything for a while. */
 void check_quiet_proofs(const struct user *user);
+
+/* world_peers.c */
+
+/* Draws whether hosts tell each other what is released; and forgets all of that. */
+void world_draw_peers(struct world *world);
+void world_end_peers(struct world *world);
+
+/* For struct engine_events, and struct faulty_settings; the context is the host. */
+void peers_on_ask(void *context, const char *path, const char *rival, const char *peer,
+		  const char *claim);
+void peers_on_tell(void *context, const char *path, const struct engine_peer *asker,
+		   const char *claim, const char *const *names, size_t count);
+void peers_bequeathing(void *context, const char *path, const char *name, const char *heir);
+
+/* Whether the heir, or its host for it, was told that the claim of that name is released. */
+bool peers_passed(const struct world *world, const char *name, const char *heir);
+
+/* When a message is read next; and reads one, if any is due. */
+int64_t peers_due(const struct world *world);
+bool peers_happen(struct world *world);
+
+/* After every step. */
+void check_peers(struct world *world);
 
 /* world_restart.c */
 

@@ -108,6 +108,7 @@ static bool must_respect(const struct call *call, const struct view_claim *own,
 			call->user->host->world->policies[standing->lock].min_hold_ms > 0);
 	if (standing->life != call->user->host->life)
 		return slots_conflict(standing->covered, call->slots) &&
+		       !peers_passed(call->user->host->world, front->name, own->name) &&
 		       (standing->granted || !(passes || standing->requeue));
 	if (standing->withdrawing || standing->granted || standing_is_own(standing, call))
 		return false;

@@ -139,18 +139,23 @@ struct caller_text {
 static void describe(void *context, const struct engine_caller *caller, enum lock_kind kind,
 		     enum claim_mode mode, char text[ENGINE_TEXT_BYTES])
 {
+	const struct host *host = context;
+
 	strcpy(text, caller->details);
+	if (host->world->peers != NULL)
+		sprintf(text + strlen(text), "peer=host%d\n", host->number);
 }
 
-const struct engine_events user_events = {
-	.details_bytes = sizeof(struct caller_text),
-	.describe = describe,
-	.on_decided = on_decided,
-	.on_tested = on_tested,
-	.on_proved = user_on_proved,
-	.on_lost = on_lost,
-	.on_told = on_told,
-	.on_revoked = on_revoked,
+#define USER_EVENTS                                                                                \
+	.details_bytes = sizeof(struct caller_text), .describe = describe,                         \
+	.on_decided = on_decided, .on_tested = on_tested, .on_proved = user_on_proved,             \
+	.on_lost = on_lost, .on_told = on_told, .on_revoked = on_revoked
+
+const struct engine_events user_events = {USER_EVENTS};
+const struct engine_events user_events_of_peers = {
+	USER_EVENTS,
+	.on_ask = peers_on_ask,
+	.on_tell = peers_on_tell,
 };
 
 static void user_open(struct host *host, struct user *user)

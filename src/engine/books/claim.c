@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "engine/books/bequest.h"
 #include "engine/books/decisions.h"
 #include "engine/books/grace.h"
 #include "engine/books/lock.h"
@@ -160,6 +161,8 @@ void claim_free(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
 	end_handoff(claim);
+	if (claim->place.lock->bequests != NULL)
+		bequest_end(claim);
 	free_wishes(claim);
 	engine_unmark(engine, &claim->item);
 	engine->count.claims--;
@@ -198,16 +201,28 @@ struct claim *claim_create_leaving(struct lock *lock, const struct claim_name *p
 static void send_withdraw(struct claim *claim)
 {
 	const struct engine *engine = claim->place.lock->engine;
+	const char *heir = NULL;
+	bool held_back;
 	if (claim->sent || engine->session.state != STORE_CONNECTED)
 		return;
+	if (claim->place.lock->bequests != NULL) {
+		heir = bequest_heir(claim, &held_back);
+		if (held_back)
+			return;
+	}
 	claim->sent = true;
 	claim->sent_ms = engine->now_ms;
-	outbox_withdraw(&claim->place, claim->marker.asked);
+	if (heir != NULL)
+		outbox_bequeath(&claim->place, heir);
+	else
+		outbox_withdraw(&claim->place, claim->marker.asked);
 }
 
 void claim_leave(struct claim *claim)
 {
 	end_handoff(claim);
+	if (claim->place.lock->bequests != NULL && lock_heir(claim->place.lock, claim) == NULL)
+		bequest_end(claim);
 	claim_set_state(claim, CLAIM_LEAVING);
 	free_wishes(claim);
 	claim->sent = claim->data.amended = false;
@@ -237,6 +252,8 @@ void claim_start_over(struct claim *claim)
 	bool held_back = claim->state == CLAIM_WANTED;
 
 	grace_forget(claim);
+	if (claim->place.lock->bequests != NULL)
+		bequest_end(claim);
 	claim_set_state(claim, CLAIM_WANTED);
 	claim->place.says_waits = claim->careful = claim->fresh = claim->data.amended = false;
 	if (!held_back)
@@ -420,7 +437,7 @@ void claim_hold(struct claim *claim)
 	const struct lock *lock = claim->place.lock;
 
 	claim_set_state(claim, CLAIM_HELD);
-	claim->rests = false;
+	claim->rests = claim->inherits = false;
 	claim->least_ms = term_least_ms(lock, claim->place.parts.record);
 	if (lock->policy.max_hold_ms > 0)
 		wish_set_timer(claim->wishes, lock->engine->now_ms + lock->policy.max_hold_ms);
@@ -512,6 +529,12 @@ void claim_withdraw(struct claim *claim)
 		send_withdraw(claim);
 		break;
 	}
+}
+
+void claim_release(struct claim *claim)
+{
+	bequest_make(claim);
+	claim_withdraw(claim);
 }
 
 void claim_ask(struct wish *wish, bool waits, void *cookie)

@@ -85,6 +85,7 @@ struct claim {
 	bool rivaled : 1;  /* has waited for a rival */
 	bool revoked : 1;  /* somebody has asked for it, and its holder was told */
 	bool gave_way : 1; /* it was queued again because of a cycle, and goes before nobody */
+	bool inherits : 1; /* HELD: it may have passed what is not known to be bequeathed to it */
 	bool rests : 1;	   /* HELD: by nobody, as it was released before least_ms */
 	struct marker marker;
 	int64_t least_ms; /* HELD: it does not leave before, if it is released; 0: it may at any
@@ -271,6 +272,9 @@ void claim_pass_wishes_on(struct claim *former);
 
 /* The same, and it is handed on no more. */
 void claim_disband(struct claim *claim);
+
+/* Takes a claim away that its holder has released, or that nobody uses: it may be bequeathed. */
+void claim_release(struct claim *claim);
 
 /* Takes the claim away, from whatever state; wishes that ask get another one. It may be freed. */
 void claim_withdraw(struct claim *claim);

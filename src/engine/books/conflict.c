@@ -75,11 +75,19 @@ static const struct owner *side_of(const struct claim *claim, const struct claim
 	return claim_coverage(other) != NULL ? owner_of(claim) : owner_side(claim);
 }
 
+/* Whether the rival is released, and the claim its heir (bequest.h). */
+static bool is_bequeathed(const struct rival *rival, const struct claim *claim)
+{
+	return rival != NULL && claim != NULL && rival->heir != 0 &&
+	       rival->heir == claim->place.parts.id.number;
+}
+
 bool conflict_between(const struct place *place, const struct place *other)
 {
 	const struct claim *a = claim_of(place), *b = claim_of(other);
 
-	if (!places_cross(place, other))
+	if (!places_cross(place, other) || is_bequeathed(rival_of(place), b) ||
+	    is_bequeathed(rival_of(other), a))
 		return false;
 	if (a == NULL || b == NULL)
 		return true;

@@ -36,6 +36,15 @@ struct engine_caller {
 /* The longest text of describe(), with its NUL. */
 #define ENGINE_TEXT_BYTES 512
 
+/* How the daemon of another host is reached: the daemon's own words, which the engine only keeps.
+ */
+struct engine_peer {
+	uint8_t bytes[64];
+};
+
+/* The most names in one on_tell(). */
+#define ENGINE_TOLD_MAX 16
+
 /* What is in the way of a record lock. */
 struct engine_conflict {
 	struct range range;
@@ -84,6 +93,20 @@ struct engine_events {
 
 	/* Whether to write a line for the log that the user has caused; NULL: all are written. */
 	bool (*may_log)(void *context, uint32_t uid);
+
+	/* Hand-over by message (bequest.h): both are NULL, and then nothing of that is done, or
+	 * neither. Both come behind the commit of the journal, with what is sent to the store.
+	 *
+	 * on_ask(): `claim`, of this host, waits for the claim `rival`, whose data name that peer
+	 * (claim/data.h): that daemon is to have engine_peer_asked() called.
+	 *
+	 * on_tell(): names[0], which engine_peer_asked() was about, is released, and the others are
+	 * as far as this host knows: the daemon of `claim`, which asked for it, is to have
+	 * engine_peer_told() called. There are 1 to ENGINE_TOLD_MAX names. */
+	void (*on_ask)(void *context, const char *path, const char *rival, const char *peer,
+		       const char *claim);
+	void (*on_tell)(void *context, const char *path, const struct engine_peer *asker,
+			const char *claim, const char *const *names, size_t count);
 
 	/* A claim is held from now on. What this returns is kept with it, and given back when it is
 	 * held no longer: released, lost, or taken over from by another one. For who takes the

@@ -33,6 +33,9 @@ enum operation {
 	OPERATION_MARK,
 	OPERATION_AGE,
 	OPERATION_WITHDRAW,
+	OPERATION_BEQUEATH,
+	OPERATION_ASK,
+	OPERATION_TELL,
 	OPERATION_PROVE,
 	OPERATION_RENEW,
 	OPERATION_ERRAND,
@@ -45,9 +48,12 @@ struct outgoing {
 	bool flag;		 /* PLACE: with a list; LIST: synced; WITHDRAW: with the marker */
 	bool attend;		 /* PLACE, LIST */
 	struct claim_name parts; /* PLACE */
-	int64_t order;		 /* WITHDRAW */
+	int64_t order;		 /* WITHDRAW, BEQUEATH */
 	int64_t age_ms;		 /* MARK */
-	const struct store_proof *targets; /* what it is about, which is one thing unless PROVE */
+	const struct engine_peer *peer; /* TELL: who is */
+	/* What it is about, which is one thing unless PROVE; ASK, TELL: the claim in question, with
+	 * the peer or the claim that asks as its text, and other names. */
+	const struct store_proof *targets;
 	size_t count;
 };
 
@@ -81,7 +87,19 @@ static void run(struct engine *engine, struct errand *errand)
 /* Whether claims of the session go by it. */
 static bool frees(const struct outgoing *outgoing)
 {
-	return outgoing->operation == OPERATION_WITHDRAW || outgoing->operation == OPERATION_RENEW;
+	return outgoing->operation == OPERATION_WITHDRAW ||
+	       outgoing->operation == OPERATION_BEQUEATH || outgoing->operation == OPERATION_TELL ||
+	       outgoing->operation == OPERATION_RENEW;
+}
+
+static void pass_on(const struct engine *engine, const struct outgoing *tell)
+{
+	const char *names[ENGINE_TOLD_MAX];
+
+	for (size_t i = 0; i < tell->count; i++)
+		names[i] = tell->targets[i].name;
+	engine->events->on_tell(engine->context, tell->targets->path, tell->peer,
+				tell->targets->text, names, tell->count);
 }
 
 static void transmit(struct engine *engine, const struct outgoing *outgoing)
@@ -114,6 +132,17 @@ static void transmit(struct engine *engine, const struct outgoing *outgoing)
 	case OPERATION_WITHDRAW:
 		ops->withdraw(store, decisions_told(engine), tag, target->path, target->name,
 			      outgoing->order, outgoing->flag);
+		break;
+	case OPERATION_BEQUEATH:
+		ops->bequeath(store, decisions_told(engine), tag, target->path, target->name,
+			      outgoing->order, target->text);
+		break;
+	case OPERATION_ASK:
+		engine->events->on_ask(engine->context, target->path, target->name, target->text,
+				       target[1].name);
+		break;
+	case OPERATION_TELL:
+		pass_on(engine, outgoing);
 		break;
 	case OPERATION_PROVE:
 		ops->prove(store, tag, target, outgoing->count);
@@ -150,6 +179,8 @@ static struct outgoing *copy(const struct outgoing *outgoing)
 		const struct store_proof *target = &outgoing->targets[i];
 		bytes += bytes_of(target->path) + bytes_of(target->name) + bytes_of(target->text);
 	}
+	if (outgoing->peer != NULL)
+		bytes += sizeof(*outgoing->peer);
 	struct outgoing *kept = malloc(bytes);
 	if (kept == NULL)
 		return NULL;
@@ -164,6 +195,8 @@ static struct outgoing *copy(const struct outgoing *outgoing)
 		targets[i].version = target->version;
 	}
 	kept->targets = targets;
+	if (outgoing->peer != NULL)
+		kept->peer = memcpy(at, outgoing->peer, sizeof(*outgoing->peer));
 	return kept;
 }
 
@@ -304,6 +337,36 @@ void outbox_age(struct rival *orphan)
 void outbox_withdraw(struct place *place, bool marked)
 {
 	send_about(place, place, OPERATION_WITHDRAW, marked, NULL);
+}
+
+void outbox_bequeath(struct place *place, const char *heir)
+{
+	send_about(place, place, OPERATION_BEQUEATH, false, heir);
+}
+
+void outbox_ask(struct rival *rival, const char *claim)
+{
+	const struct store_proof targets[] = {
+		{.path = rival->place.lock->path, .name = rival->name, .text = rival->peer},
+		{.name = claim},
+	};
+	send(rival->place.lock->engine,
+	     &(struct outgoing){.operation = OPERATION_ASK, .targets = targets, .count = 2});
+}
+
+void outbox_tell(struct engine *engine, const char *path, const struct engine_peer *asker,
+		 const char *claim, const char *const *names, size_t count)
+{
+	struct store_proof targets[ENGINE_TOLD_MAX] = {{.path = path, .text = claim}};
+
+	for (size_t i = 0; i < count; i++)
+		targets[i].name = names[i];
+	send(engine, &(struct outgoing){
+			     .operation = OPERATION_TELL,
+			     .peer = asker,
+			     .targets = targets,
+			     .count = count,
+		     });
 }
 
 void outbox_send_proof(struct engine *engine, struct proof *proof, const struct store_proof *proofs,

@@ -21,6 +21,14 @@ void outbox_send_proof(struct engine *engine, struct proof *proof, const struct 
 /* `marked`: with the marker of the claim's holder (delay.h), if there may be one. */
 void outbox_withdraw(struct place *place, bool marked);
 
+/* As withdraw(), if the heir stands (bequest.h). */
+void outbox_bequeath(struct place *place, const char *heir);
+
+/* Another host is asked, or told, as events->on_ask() and on_tell() say. */
+void outbox_ask(struct rival *rival, const char *claim);
+void outbox_tell(struct engine *engine, const char *path, const struct engine_peer *asker,
+		 const char *claim, const char *const *names, size_t count);
+
 /* What the tenant asks of the store: alter(), read(), files() and watch() of a path. */
 enum errand_kind { ERRAND_ALTER, ERRAND_READ, ERRAND_LIST, ERRAND_WATCH };
 

@@ -10,6 +10,8 @@
  */
 #include "engine/books/queue.h"
 
+#include <string.h>
+
 #include "engine/books/conflict.h"
 #include "engine/books/precedence.h"
 #include "engine/books/rival.h"
@@ -36,6 +38,21 @@ bool queue_passes(const struct claim *claim, const struct place *front)
 	if (!precedence_has(&claim->place, front))
 		return false;
 	return rival != NULL ? rival->known >= KNOWN && front->says_waits : !is_held(front);
+}
+
+struct claim *queue_find_own(struct lock *lock, const char *name)
+{
+	char own[CLAIM_NAME_BYTES];
+	struct claim_name parts;
+	struct claim *claim;
+	if (!claim_name_parse(name, &parts))
+		return NULL;
+	for (claim = claim_from(place_seek(&lock->queue, parts.order));
+	     claim != NULL && claim->place.parts.order == parts.order; claim = claim_next(claim)) {
+		if (strcmp(place_name(&claim->place, own), name) == 0)
+			return claim;
+	}
+	return NULL;
 }
 
 void queue_judge(struct claim *claim)

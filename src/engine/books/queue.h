@@ -42,6 +42,9 @@ bool queue_is_behind(const struct claim *claim, const struct place *behind);
 /* Whether a claim goes before one that stands in front of it, as far as is known. */
 bool queue_passes(const struct claim *claim, const struct place *front);
 
+/* The claim of ours that stands in the queue under that name; NULL: there is none. */
+struct claim *queue_find_own(struct lock *lock, const char *name);
+
 /* Puts a place that has an order where it belongs. */
 void queue_insert(struct place *place);
 

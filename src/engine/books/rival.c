@@ -43,6 +43,7 @@ void rival_free(struct rival *rival)
 {
 	place_finish(&rival->place);
 	free(rival->text);
+	free(rival->peer);
 	free(rival->name);
 	free(rival);
 }
@@ -110,6 +111,10 @@ int rival_note_data(struct rival *rival, const char *text, uint32_t version)
 	if (data.slot >= 0)
 		place->slot = (uint32_t)data.slot + 1;
 	rival->trip_ms = data.trip_ms;
+	free(rival->peer);
+	rival->peer = place->lock->engine->events->on_ask != NULL && *data.peer != '\0'
+			      ? strdup(data.peer)
+			      : NULL;
 	if (data.has_ranges && place->parts.record)
 		error = note_ranges(place, &data.ranges);
 	free(rival->text);

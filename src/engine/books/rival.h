@@ -41,10 +41,13 @@ struct rival {
 	bool told : 1;	       /* its data were read, and were of dlockfs */
 	bool may_wait : 1;     /* as found out by */
 	uint32_t judged;       /* by the search of that number (search.h) */
-	int64_t trip_ms;       /* of its host, as its data say; 0: not known */
-	int64_t lost_ms;       /* of an orphan: since when it is known to be one, */
-	int64_t held_ms;       /* and since when at the latest its claim was held */
-	char *text;	       /* its data, if they were read, and say that it waits; else NULL */
+	uint32_t asked; /* the number of the claim of ours for which its host was asked last; and */
+	uint32_t heir;	/* of that which it is bequeathed to (bequest.h); 0: of none */
+	int64_t trip_ms; /* of its host, as its data say; 0: not known */
+	int64_t lost_ms; /* of an orphan: since when it is known to be one, */
+	int64_t held_ms; /* and since when at the latest its claim was held */
+	char *peer;	 /* of its host, as its data say; NULL: none */
+	char *text;	 /* its data, if they were read, and say that it waits; else NULL */
 };
 
 /* The rival that has the place; NULL for a claim of ours, and for NULL. */

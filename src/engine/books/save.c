@@ -239,6 +239,8 @@ static void save_claim(const struct state_item *item, FILE *out)
 	state_flag(out, "revoked", claim->revoked);
 	state_flag(out, "marked", claim->marker.asked);
 	state_flag(out, "amend", is_to_be_amended(claim));
+	if (lock_heir(claim->place.lock, claim) != NULL)
+		state_text(out, "heir", lock_heir(claim->place.lock, claim));
 	fields_save(engine_place_fields, &claim->place, out);
 	if (claim->place.holds != NULL)
 		state_ranges(out, "holds", claim->place.holds);

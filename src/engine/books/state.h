@@ -54,6 +54,7 @@
 #include "base/log_limit.h"
 #include "base/timers.h"
 #include "config/config.h"
+#include "engine/books/bequest.h"
 #include "engine/books/claim.h"
 #include "engine/books/decisions.h"
 #include "engine/books/delay.h"
@@ -115,6 +116,7 @@ struct lock {
 	struct proof *proofs; /* undecided, or with prove() under way */
 	struct queue_counts in_queue;
 	struct handoffs handoffs;
+	struct bequest *bequests;
 	struct attention attention;
 	struct records *records;
 	struct doubts doubts;
@@ -165,7 +167,10 @@ struct counts {
 	size_t holders;
 	size_t kept; /* claims: claim_is_kept() */
 	size_t waiters;
-	size_t worn; /* locks */
+	size_t worn;	     /* locks */
+	uint64_t by_message; /* grants, so far, to who waited for other hosts: told by one of them,
+			      */
+	uint64_t by_store;   /* or by the store alone */
 };
 
 /* What is due, and when: engine_deadline(). */
@@ -210,6 +215,17 @@ struct engine {
 static inline bool books_hold(const struct engine *engine)
 {
 	return engine->count.holders > 0 || engine->tenant.held > 0;
+}
+
+/* The heir of a claim that leaves, which is saved with it (bequest.h); NULL: it has none. */
+static inline const char *lock_heir(const struct lock *lock, const struct claim *claim)
+{
+	const struct bequest *bequest;
+	DL_FOREACH (lock->bequests, bequest) {
+		if (bequest->claim == claim)
+			return bequest->made ? bequest->heir : NULL;
+	}
+	return NULL;
 }
 
 /* How the lock's claims are named. */

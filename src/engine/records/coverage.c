@@ -140,7 +140,7 @@ void coverage_pass_on(struct claim *flock)
 	struct owner *heir = flock->state == CLAIM_HELD ? find_heir(flock) : NULL;
 	if (heir == NULL) {
 		if (!claim_rest(flock))
-			claim_withdraw(flock);
+			claim_release(flock);
 		return;
 	}
 	claim_hand_over(flock, heir);

@@ -219,6 +219,24 @@ static void on_withdraw(struct store *base, const struct store_told *told, void 
 	answer_queue(answer);
 }
 
+static void on_bequeath(struct store *base, const struct store_told *told, void *tag,
+			const char *path, const char *name, int64_t order, const char *heir)
+{
+	struct local_store *store = local_store(base);
+	struct node *node = node_find(store->service, path, name);
+	struct answer *answer;
+
+	if (node == NULL || node_find(store->service, path, heir) != NULL) {
+		on_withdraw(base, told, tag, path, name, order, false);
+		return;
+	}
+	answer = answer_create(store, ANSWER_WITHDRAWN, tag);
+	if (answer == NULL)
+		return;
+	answer->error = -ESTALE;
+	answer_queue(answer);
+}
+
 static void deliver(const struct local_store *store, const struct answer *answer)
 {
 	const struct store_events *events = store->events;
@@ -418,6 +436,7 @@ static const struct store_ops local_ops = {
 	.watch = on_watch,
 	.mark = on_mark,
 	.withdraw = on_withdraw,
+	.bequeath = on_bequeath,
 	.prove = on_prove,
 	.nudge = on_nudge,
 	.look = local_look,

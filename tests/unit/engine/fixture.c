@@ -100,6 +100,8 @@ const struct engine_events file_events = {
 	.on_ranges = on_ranges,
 };
 
+const struct engine_events *fixture_events = &file_events;
+
 /* The foreign client. */
 
 static void on_session(void *context, enum store_session session, int64_t timeout_ms)
@@ -278,7 +280,7 @@ static void host_start(struct world *world, struct host *host, uint64_t seed, in
 	};
 
 	host->world = world;
-	host->engine = engine_create(&file_events, host, seed);
+	host->engine = engine_create(fixture_events, host, seed);
 	assert_non_null(host->engine);
 	assert_int_equal(store_faulty_open(world->service, &settings, &engine_store_events,
 					   host->engine, &host->store),

@@ -111,6 +111,9 @@ void pass(struct world *world, int64_t ms);
 /* What the hosts' engines tell files. */
 extern const struct engine_events file_events;
 
+/* What they are made with: those, unless a test has others. */
+extern const struct engine_events *fixture_events;
+
 void file_open(struct file *file, struct host *host, const char *path);
 void file_close(struct file *file);
 
