@@ -152,7 +152,7 @@ static void listen_now(struct peers *peers, int64_t now_ms)
 		log_warning("peers: cannot listen at %s (%s), expected a free address of this "
 			    "host: locks are handed over by the store alone",
 			    peers->text, strerror(-error));
-	snprintf(peers->trouble, sizeof(peers->trouble), "%s: %s", peers->text, strerror(-error));
+	snprintf(peers->trouble, sizeof(peers->trouble), "%s", strerror(-error));
 	peers->again_ms = now_ms + PEERS_AGAIN_MS;
 }
 
@@ -377,6 +377,11 @@ void peers_dispatch(struct peers *peers, int64_t now_ms)
 const struct peers_counts *peers_counts(const struct peers *peers)
 {
 	return &peers->counts;
+}
+
+const char *peers_text(const struct peers *peers)
+{
+	return peers->is_wanted ? peers->text : NULL;
 }
 
 const char *peers_trouble(const struct peers *peers)

@@ -120,6 +120,9 @@ void peers_tell(struct peers *peers, size_t store, const struct peers_asker *ask
 
 const struct peers_counts *peers_counts(const struct peers *peers);
 
+/* The address at which it is to listen; NULL: none. */
+const char *peers_text(const struct peers *peers);
+
 /* Why it does not listen, though it should; NULL: it does, or should not. */
 const char *peers_trouble(const struct peers *peers);
 

@@ -97,6 +97,7 @@ NAMED = {
     "src/stores/net": {},
     "src/stores/redis": {"service.h": "redis", "state.h": "redis"},
     "src/stores/redis/wire": {},
+    "src/peers": {},
     "src/lockfile": {"lockfiles.h": "lockfiles"},
     "src/view": {"view.h": "view"},
     "fs/files": {},
