@@ -27,6 +27,7 @@
 #include "ops/late.h"
 #include "ops/lockfile_ops.h"
 #include "ops/serving.h"
+#include "peers/peers.h"
 #include "restart/supervisor.h"
 
 /* How many requests of the kernel are read before the stores get their turn. */
@@ -117,7 +118,8 @@ int loop_init(struct loop *loop, struct filesystem *filesystem)
 			     loop->jump.timer,
 			     notifier_descriptor(filesystem->notifier),
 			     filesystem->inodes->makers,
-			     warden_socket()};
+			     warden_socket(),
+			     peers_descriptor(filesystem->shards->peers)};
 	for (size_t i = 0; error == 0 && i < sizeof(descriptors) / sizeof(*descriptors); i++)
 		error = descriptors[i] >= 0 ? watch(loop, descriptors[i]) : 0;
 	if (error == 0)
@@ -309,8 +311,11 @@ static void set_alarm(struct loop *loop, int64_t now_ms)
 {
 	const struct shards *shards = loop->filesystem->shards;
 	const int64_t times_ms[] = {clock_look_ms(shards->lease_ms, now_ms),
-				    serving_deadline(loop->filesystem), loop->watchdog.ping_ms,
-				    keeping_deadline(loop->keeping), loop->stop_ms};
+				    serving_deadline(loop->filesystem),
+				    loop->watchdog.ping_ms,
+				    keeping_deadline(loop->keeping),
+				    loop->stop_ms,
+				    peers_deadline(shards->peers)};
 	int64_t due_ms = shards->due_ms;
 
 	for (size_t i = 0; i < sizeof(times_ms) / sizeof(*times_ms); i++)
@@ -337,6 +342,15 @@ static void doubt_after_jump(struct loop *loop, int64_t now_ms)
 		    (double)by_ms / 1000);
 }
 
+static void hear_peers(struct shards *shards)
+{
+	int64_t now_ms = clock_now_ms();
+
+	/* What they say may grant a lock, by a lease that has to be judged. */
+	shards_advance(shards, now_ms);
+	peers_dispatch(shards->peers, now_ms);
+}
+
 static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 {
 	struct shard *shard;
@@ -349,6 +363,8 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 		shard_dispatch(shard);
 	} else if (descriptor == loop->alarm.descriptor) {
 		alarm_rang(&loop->alarm);
+	} else if (descriptor == peers_descriptor(loop->filesystem->shards->peers)) {
+		hear_peers(loop->filesystem->shards);
 	} else if (descriptor == loop->signals) {
 		read_signals(loop);
 	} else if (descriptor == loop->filesystem->inodes->makers) {
@@ -385,6 +401,7 @@ int loop_run(struct loop *loop)
 		shards_advance(filesystem->shards, now_ms);
 		serving_advance(filesystem, now_ms);
 		notifier_advance(filesystem->notifier, now_ms);
+		peers_advance(filesystem->shards->peers, now_ms);
 		if (keeping_deadline(loop->keeping) != INT64_MAX)
 			keeping_advance(loop->keeping, now_ms);
 		for (int i = 0; i < count && !loop->ended; i++) {

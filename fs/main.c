@@ -10,6 +10,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/log_queue.h"
 #include "base/off_limits.h"
@@ -17,6 +18,7 @@
 #include "daemon.h"
 #include "files/filesystem.h"
 #include "files/names.h"
+#include "files/peering.h"
 #include "files/shard.h"
 #include "handles/answers.h"
 #include "handles/audit.h"
@@ -116,6 +118,7 @@ static void on_reload(void *context)
 		restart_note_config(&daemon->restart);
 		names_reload(&daemon->serving.filesystem);
 		audit_reload(&daemon->serving.filesystem);
+		peering_listen(&daemon->shards, &daemon->config, clock_now_ms());
 		daemon->stood_in = false;
 		log_info("the configuration has been read anew; a lock that is in use keeps what "
 			 "was said of it");
@@ -278,6 +281,8 @@ static int run_loop(struct daemon *daemon)
 	int error = keeping_start(&daemon->keeping);
 
 	if (error == 0)
+		error = peering_open(&daemon->shards, &daemon->config);
+	if (error == 0)
 		error = loop_init(&daemon->loop, filesystem);
 	if (has_failed(daemon, error, "running", ""))
 		return error;
@@ -286,6 +291,7 @@ static int run_loop(struct daemon *daemon)
 	daemon->loop.keeping = &daemon->keeping;
 	daemon->loop.on_reload = on_reload;
 	daemon->loop.context = daemon;
+	peering_listen(&daemon->shards, &daemon->config, clock_now_ms());
 	if (daemon->taken_over) {
 		takeover_resume(&daemon->takeover, filesystem);
 		keeping_resume(&daemon->keeping);
@@ -487,6 +493,7 @@ cleanup_filesystem:
 	serving_finish(filesystem);
 	lease_board_destroy(filesystem->board);
 	filesystem->board = NULL;
+	peering_close(&daemon->shards);
 	shards_close(&daemon->shards);
 	steer_finish(filesystem);
 	running_finish(filesystem);

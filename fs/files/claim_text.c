@@ -52,8 +52,8 @@ void claim_text_ask(fuse_req_t req, struct claim_details *ret)
 	claim_text_command(ret->pid, ret->command);
 }
 
-void claim_text_format(const char *host, const struct engine_caller *caller, enum lock_kind kind,
-		       enum claim_mode mode, char text[ENGINE_TEXT_BYTES])
+void claim_text_format(const char *host, const char *peer, const struct engine_caller *caller,
+		       enum lock_kind kind, enum claim_mode mode, char text[ENGINE_TEXT_BYTES])
 {
 	static const char *const kinds[] = {
 		[LOCK_KIND_OPEN] = "open",
@@ -66,9 +66,11 @@ void claim_text_format(const char *host, const struct engine_caller *caller, enu
 	escape_format(command, sizeof(command), details->command);
 	escape_format(shown_host, sizeof(shown_host), host);
 	snprintf(text, ENGINE_TEXT_BYTES,
-		 "format=1\nhost=%s\npid=%d\nuid=%u\ncommand=%s\nkind=%s\nmode=%s\nsince=%lld\n",
+		 "format=1\nhost=%s\npid=%d\nuid=%u\ncommand=%s\nkind=%s\nmode=%s\nsince=%lld\n"
+		 "%s%s%s",
 		 shown_host, (int)details->pid, (unsigned int)caller->uid, command, kinds[kind],
-		 mode == CLAIM_EXCLUSIVE ? "exclusive" : "shared", (long long)details->since_s);
+		 mode == CLAIM_EXCLUSIVE ? "exclusive" : "shared", (long long)details->since_s,
+		 peer != NULL ? "peer=" : "", peer != NULL ? peer : "", peer != NULL ? "\n" : "");
 }
 
 static const struct field fields[] = {

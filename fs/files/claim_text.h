@@ -24,10 +24,10 @@ struct claim_details {
 void claim_text_ask(fuse_req_t req, struct claim_details *ret);
 
 /* Writes, each on a line of its own: format=1, host, pid, uid, command, kind (open, flock or
- * record), mode (exclusive or shared), since. Bytes that are not printable ASCII, and '%', are
- * written as %XX in host and command. */
-void claim_text_format(const char *host, const struct engine_caller *caller, enum lock_kind kind,
-		       enum claim_mode mode, char text[ENGINE_TEXT_BYTES]);
+ * record), mode (exclusive or shared), since, and peer unless that is NULL. Bytes that are not
+ * printable ASCII, and '%', are written as %XX in host and command. */
+void claim_text_format(const char *host, const char *peer, const struct engine_caller *caller,
+		       enum lock_kind kind, enum claim_mode mode, char text[ENGINE_TEXT_BYTES]);
 
 /* The details as keys of a line, for another process (engine/transfer.h). */
 void claim_text_save(FILE *out, const struct claim_details *details);

@@ -21,6 +21,7 @@
 #include "view/view.h"
 
 struct filesystem;
+struct peers;
 
 /* What a shard takes over from another process. */
 struct shard_former {
@@ -60,6 +61,8 @@ struct shard {
 struct shards {
 	struct shard *list; /* in the order of the configuration's stores */
 	size_t count;
+	struct peers *peers; /* where hosts tell each other of claims (files/peering.h); NULL: not
+				yet, or nothing is served here */
 	/* As of shards_conclude(), which has found them when engine_stirs() of all were so many: */
 	uint64_t stirs;
 	int64_t due_ms;	    /* when shards_advance() is needed; INT64_MAX: nothing is due */

@@ -20,6 +20,7 @@
 #include "files/user_writes.h"
 #include "handles/handle.h"
 #include "lockfile/lockfiles.h"
+#include "peers/peers.h"
 
 static const char *const kind_names[METRICS_KINDS] = {
 	[LOCK_KIND_OPEN] = "open",
@@ -113,6 +114,7 @@ static void write_name(FILE *file, const char *name, const struct shard *shard)
 struct sample {
 	int64_t waiters, holders, kept, worn, held_back, locks, files, fenced;
 	int64_t connected, timeout_ms, lease_left_ms, lost, setbacks, moratorium_ms, reconnects;
+	int64_t by_message, by_store;
 	int64_t names, bytes, used_bytes, quota_bytes, full, corrupt;
 };
 
@@ -145,6 +147,8 @@ static struct sample sample_of(const struct shard *shard)
 		.setbacks = (int64_t)status.setbacks,
 		.moratorium_ms = status.moratorium_left_ms,
 		.reconnects = (int64_t)status.reconnects,
+		.by_message = (int64_t)counts.by_message,
+		.by_store = (int64_t)counts.by_store,
 		.names = space.names,
 		.bytes = space.bytes,
 		.used_bytes = space.bytes_in_use,
@@ -196,6 +200,10 @@ static const struct family families[] = {
 	 "while that is not so."},
 	{"dlockfs_reconnects_total", COUNTER, OF(reconnects),
 	 "Connections to the store after the first, in the same session or a new one."},
+	{"dlockfs_grants_by_message_total", COUNTER, OF(by_message),
+	 "Grants to who waited for another host, and was told by that host of its release."},
+	{"dlockfs_grants_by_store_total", COUNTER, OF(by_store),
+	 "Grants to who waited for another host that could have told, and was told by the store."},
 	{"dlockfs_store_root_names", GAUGE, OF(names),
 	 "Locks and directories directly below the root; absent if not known."},
 	{"dlockfs_store_database_bytes", GAUGE, OF(bytes),
@@ -330,6 +338,29 @@ static void write_requests(const struct metrics *metrics, FILE *file)
 	}
 }
 
+static void write_peers(const struct peers *peers, FILE *file)
+{
+	const struct peers_counts *counts = peers != NULL ? peers_counts(peers) : NULL;
+
+	if (counts == NULL)
+		return;
+	write_head(
+		file, "dlockfs_peer_packets_total", "counter",
+		"Packets between this daemon and those of other hosts, about the end of claims.");
+	for (int kind = PACKET_ASK; kind < PACKET_KINDS; kind++) {
+		fprintf(file, "dlockfs_peer_packets_total{kind=\"%s\",way=\"sent\"} %" PRIu64 "\n",
+			packet_kind_names[kind], counts->sent[kind]);
+		fprintf(file,
+			"dlockfs_peer_packets_total{kind=\"%s\",way=\"received\"} %" PRIu64 "\n",
+			packet_kind_names[kind], counts->received[kind]);
+	}
+	write_head(file, "dlockfs_peer_dropped_total", "counter",
+		   "Packets that were dropped, by the reason.");
+	for (int drop = 0; drop < PEERS_DROPS; drop++)
+		fprintf(file, "dlockfs_peer_dropped_total{reason=\"%s\"} %" PRIu64 "\n",
+			peers_drop_names[drop], counts->dropped[drop]);
+}
+
 void metrics_text_write(const struct filesystem *filesystem, FILE *file)
 {
 	write_head(file, "dlockfs_build_info", "gauge", "The version of the program; always 1.");
@@ -344,4 +375,5 @@ void metrics_text_write(const struct filesystem *filesystem, FILE *file)
 		write_family(filesystem->shards, file, &families[i]);
 	write_operations(filesystem, file);
 	write_requests(filesystem->metrics, file);
+	write_peers(filesystem->shards->peers, file);
 }

@@ -21,6 +21,7 @@
 #include "files/lockfile_view.h"
 #include "files/looked.h"
 #include "files/names.h"
+#include "files/peering.h"
 #include "files/user.h"
 #include "handles/audit.h"
 #include "handles/handle_end.h"
@@ -245,7 +246,8 @@ static void describe(void *context, const struct engine_caller *caller, enum loc
 		     enum claim_mode mode, char text[ENGINE_TEXT_BYTES])
 {
 	const struct shard *shard = context;
-	claim_text_format(shard->filesystem->host, caller, kind, mode, text);
+	claim_text_format(shard->filesystem->host, peering_address(shard), caller, kind, mode,
+			  text);
 }
 
 static int64_t wall_ms(void *context)
@@ -344,6 +346,8 @@ static const struct engine_events engine_events = {
 	.on_lost = on_lost,
 	.on_told = on_told,
 	.on_revoked = on_revoked,
+	.on_ask = peering_ask,
+	.on_tell = peering_tell,
 	.may_log = may_log,
 	.on_held = on_held,
 	.on_released = on_released,

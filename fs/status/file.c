@@ -8,10 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/escape.h"
 #include "base/printable.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "files/peering.h"
 #include "files/shard.h"
 #include "files/user.h"
 #include "handles/brief.h"
@@ -21,6 +23,7 @@
 #include "kernel/notifier.h"
 #include "kernel/warden.h"
 #include "lockfile/lockfiles.h"
+#include "peers/peers.h"
 #include "status/status.h"
 
 static void write_text(FILE *out, const char *key, const char *text)
@@ -144,6 +147,38 @@ static void write_line(FILE *out, const char *key, const char *text)
 	fputc('\n', out);
 }
 
+struct peers_seen {
+	FILE *out;
+	size_t answer;
+};
+
+static void write_peer(void *context, const struct contact_state *contact)
+{
+	struct peers_seen *seen = context;
+
+	if (contact->is_silent)
+		fprintf(seen->out, "peer_silent=%s for_s=%" PRId64 "\n", contact->address,
+			contact->for_ms / 1000);
+	else
+		seen->answer++;
+}
+
+/* Where others tell this host of claims, how many do so, and who is silent. */
+static void write_peers(const struct filesystem *filesystem, FILE *out)
+{
+	const struct peers *peers = filesystem->shards->peers;
+	struct peers_seen seen = {.out = out};
+	const char *address = peers != NULL ? peers_text(peers) : NULL;
+
+	if (address == NULL)
+		return;
+	fprintf(out, "peers=%s\n", address);
+	if (peers_trouble(peers) != NULL)
+		write_line(out, "peers_error", peers_trouble(peers));
+	peers_each(peers, clock_now_ms(), write_peer, &seen);
+	fprintf(out, "peers_answer=%zu\n", seen.answer);
+}
+
 /* What is not known is left out. */
 static void write_space(const struct store *store, FILE *out)
 {
@@ -187,6 +222,9 @@ static void write_shard(const struct shard *shard, FILE *out)
 	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\nfiles=%zu\n",
 		counts.locks, counts.holders, counts.kept, counts.waiters, shard->fenced,
 		lockfiles_count(shard->lockfiles));
+	if (peering_address(shard) != NULL)
+		fprintf(out, "by_message=%" PRIu64 "\nby_store=%" PRIu64 "\n", counts.by_message,
+			counts.by_store);
 	write_space(shard->store, out);
 	if (shard->store->ops->warn != NULL)
 		shard->store->ops->warn(shard->store, write_warning, out);
@@ -224,6 +262,7 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 											    : "no");
 	write_guard(filesystem, out);
 	write_warden(out);
+	write_peers(filesystem, out);
 	for (size_t i = 1; i < filesystem->shards->count; i++) {
 		fputc('\n', out);
 		write_text(out, "prefix", filesystem->shards->list[i].prefix);

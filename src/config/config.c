@@ -45,6 +45,8 @@ const struct config_key config_keys[] = {
 	 "fcntl and lockf fail with ENOLCK if files of the user hold so many byte ranges"},
 	{"mount", "user_writes", NUMBER, IN_CONFIG(user_writes), 1, USER_SHARE_MAX, "20000", false,
 	 "calls of a user that change something on the servers in a second; more of them wait"},
+	{"mount", "peers", ADDRESS, IN_CONFIG(peers), 0, 0, "", false,
+	 "address of this host at which other hosts tell it at once that a lock is released"},
 	{"mount", "log_level", LOG_LEVEL, IN_CONFIG(log_level), 0, 0, "info", false,
 	 "the most detailed messages that are written"},
 	{"mount", "audit", YES_OR_NO, IN_CONFIG(audit), 0, 1, "no", false,
@@ -274,6 +276,7 @@ void config_finish(struct config *config)
 	free(config->stores);
 	config_value_free_strings(config->directories);
 	free(config->user);
+	free(config->peers);
 	free(config->text);
 	*config = (struct config){0};
 }

@@ -52,6 +52,9 @@
 #define CONFIG_TEXT_LIMIT_LOCK 4096
 #define CONFIG_TEXT_LIMIT_FILE 65536
 
+/* The port of `peers`, unless given. */
+#define CONFIG_PEERS_PORT 7263
+
 /* What a name in a directory is. A pattern of a section with STYLE_FILE is of directories, and its
  * keys count for all names in them, at any depth. */
 enum lock_style {
@@ -140,6 +143,8 @@ struct config {
 	int64_t user_names;   /* names that it made; 16384 */
 	int64_t user_ranges;  /* byte ranges that it holds; 65536 */
 	int64_t user_writes;  /* what it makes the servers write, a second; 20000 */
+	char *peers;	      /* where this host listens to others, as address_parse() reads it, by
+				 default at CONFIG_PEERS_PORT; NULL: it does not */
 	int64_t log_level;    /* enum log_level, the most detailed one that is written; info */
 	bool audit;	      /* a line in the log for each grant, release, refusal and loss; no */
 	/* [store], which is the first, and [store "prefix"] in the file's order */
@@ -152,6 +157,9 @@ struct config {
 	char *text;
 	size_t text_bytes;
 };
+
+/* Whether this build can have `peers`. */
+extern const bool config_can_have_peers;
 
 /* Fills in the defaults. Returns 0 or -ENOMEM. */
 int config_init(struct config *config);

@@ -3,6 +3,7 @@
  * Owns the text forms of the values of configuration keys. Must not know any key. Loop thread only.
  */
 #include "config/value.h"
+#include "base/address.h"
 #include "base/off_limits.h"
 #include "base/opener.h"
 #include "config/scalar.h"
@@ -13,6 +14,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#if HAVE_PEERS
+const bool config_can_have_peers = true;
+#else
+const bool config_can_have_peers = false;
+#endif
 
 #define STATUS_DIRECTORY    ".dlockfs"
 #define COMPONENT_BYTES_MAX 255
@@ -31,6 +38,9 @@ void config_value_describe(const struct config_key *key, char *text, size_t text
 	case TLS_KEY_FILE:
 	case PASSWORD_FILE:
 		snprintf(text, text_bytes, "the absolute path of a file, or nothing");
+		break;
+	case ADDRESS:
+		snprintf(text, text_bytes, "an address of this host, or nothing");
 		break;
 	case WORD:
 		snprintf(text, text_bytes, "a word, or nothing");
@@ -213,6 +223,32 @@ static int set_secret_file(struct secret_file *target, enum secret_form form, co
 	return 0;
 }
 
+/* Sets the address that other hosts are told: no name, which would have to be looked up, and none
+ * of many interfaces, of which others do not know which one they reach. */
+static int set_address(char **target, const char *text, char *why, size_t why_bytes)
+{
+	union address address;
+	const char *fault = NULL;
+
+	if (*text && !config_can_have_peers) {
+		snprintf(why, why_bytes,
+			 "this build has no OpenSSL, expected the key to be left out");
+		return -EINVAL;
+	}
+	if (*text && !address_parse(text, CONFIG_PEERS_PORT, &address))
+		fault = "no numeric address";
+	else if (*text)
+		fault = address_fault(&address);
+	if (fault != NULL) {
+		snprintf(why, why_bytes,
+			 "bad address \"%s\": it is %s, expected the address of this host that "
+			 "other hosts reach, such as 10.0.0.7, 10.0.0.7:%d or [2001:db8::7]",
+			 text, fault, CONFIG_PEERS_PORT);
+		return -EINVAL;
+	}
+	return set_text(target, text);
+}
+
 /* Sets a value that is stored as a number. */
 static int set_scalar(const struct config_key *key, void *target, const char *text, char *why,
 		      size_t why_bytes)
@@ -248,6 +284,8 @@ int config_value_set(const struct config_key *key, void *target, const char *tex
 	case TLS_FILE:
 	case TLS_KEY_FILE:
 		return set_tls_file(member, key->type == TLS_KEY_FILE, text, why, why_bytes);
+	case ADDRESS:
+		return set_address(member, text, why, why_bytes);
 	case WORD:
 		return set_text(member, text);
 	default:
@@ -291,6 +329,7 @@ bool config_value_equal(const struct config_key *key, const void *a, const void 
 		return secret_file_equal(a, b);
 	case TLS_FILE:
 	case TLS_KEY_FILE:
+	case ADDRESS:
 	case WORD:
 		return text_equal(*(char *const *)a, *(char *const *)b);
 	default:

@@ -51,6 +51,7 @@ enum config_type {
 	TLS_FILE,
 	TLS_KEY_FILE,
 	PASSWORD_FILE,
+	ADDRESS,
 	WORD
 };
 

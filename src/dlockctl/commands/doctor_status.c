@@ -349,6 +349,44 @@ static void check_warden(struct doctor *doctor, const json_t *status)
 				   : "see whether it is stopped, or the host too busy");
 }
 
+static void say_silent(struct doctor *doctor, const struct tree_line *line)
+{
+	char *value = must(strndup(line->value, line->value_bytes));
+	char *seconds = tree_word(value, "for_s"), age[TEXT_AGE_BYTES] = "";
+
+	value[strcspn(value, " ")] = '\0';
+	text_age(strtoll(seconds, NULL, 10), age);
+	doctor_say(doctor, RESULT_WARNING, "peers",
+		   "the host at %s has not answered for %s: see that it listens there, and that "
+		   "firewalls let UDP pass to and fro; until then locks go on to it and from it by "
+		   "the servers",
+		   value, age);
+	free(seconds);
+	free(value);
+}
+
+/* Whether hosts tell each other. */
+static void check_peers(struct doctor *doctor, const json_t *status, const char *text)
+{
+	const char *address = value_of(status, "peers"), *wrong = value_of(status, "peers_error");
+	const char *answer = value_of(status, "peers_answer");
+	struct tree_line line;
+
+	if (address != NULL && wrong != NULL)
+		doctor_say(doctor, RESULT_WARNING, "peers",
+			   "cannot listen at %s (%s): locks go from host to host by the servers "
+			   "alone; see whether the address is one of this host, and free",
+			   address, wrong);
+	else if (address != NULL)
+		doctor_say(doctor, RESULT_OK, "peers",
+			   "listens at %s; hosts that have answered: %s", address,
+			   answer != NULL ? answer : "0");
+	while (tree_next_line(&text, &line)) {
+		if (tree_line_is(&line, "peer_silent"))
+			say_silent(doctor, &line);
+	}
+}
+
 void doctor_check_status(struct doctor *doctor, const struct probe *probe, const json_t *first,
 			 const json_t *others)
 {
@@ -388,6 +426,7 @@ void doctor_check_status(struct doctor *doctor, const struct probe *probe, const
 	check_rights(doctor, first);
 	check_guard(doctor, first);
 	check_warden(doctor, first);
+	check_peers(doctor, first, probe->text);
 	if (value_is(first, "exclusive_open_waits", "no"))
 		doctor_say(doctor, RESULT_WARNING, "kernel",
 			   "exclusive open does not wait here, it fails with EEXIST; use Linux 5.7 "

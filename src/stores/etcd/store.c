@@ -238,6 +238,7 @@ static const struct store_ops store_etcd_ops = {
 	.mark = etcd_mark,
 	.age = etcd_age,
 	.withdraw = etcd_withdraw,
+	.bequeath = etcd_withdraw_for,
 	.prove = etcd_prove,
 	.lease = store_etcd_lease,
 	.defer_beat = defer_beat,

@@ -19,6 +19,8 @@ void etcd_place(struct store *base, void *tag, const char *path, const struct cl
 		const char *text, bool list, void *attention);
 void etcd_withdraw(struct store *base, const struct store_told *told, void *tag, const char *path,
 		   const char *name, int64_t order, bool marker);
+void etcd_withdraw_for(struct store *base, const struct store_told *told, void *tag,
+		       const char *path, const char *name, int64_t order, const char *heir);
 void etcd_list(struct store *base, void *tag, const char *path, bool sync, bool attend);
 void etcd_watch(struct store *base, void *tag, const char *path, const char *name);
 

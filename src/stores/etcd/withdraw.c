@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * withdraw() of the etcd store. Whenever it is carried out, it does no harm, as no other claim has
- * that key and that create revision. The data go first, then the claim: by that others know that
- * its host has withdrawn it (watch.c). Loop thread only.
+ * withdraw() and bequeath() of the etcd store. Whenever it is carried out, it does no harm, as no
+ * other claim has that key and that create revision. The data go first, then the claim: by that
+ * others know that its host has withdrawn it (watch.c). Loop thread only.
  */
 #include <assert.h>
 #include <errno.h>
@@ -14,7 +14,8 @@
 #include "stores/etcd/table.h"
 #include "stores/etcd/transaction.h"
 
-enum { MARKER, DATA, END_OF_MARKER };
+/* Keys that are said. A bequest has no marker. */
+enum { MARKER, DATA, END_OF_MARKER, HEIR = MARKER };
 
 /* First the claim, with its marker; then that alone, if the claim has gone: it is the claim's if it
  * has its name. */
@@ -41,16 +42,11 @@ static int say_withdraw(struct operation *operation, struct transaction *transac
 	return 0;
 }
 
-static void conclude_withdraw(struct operation *operation, int error,
-			      const Etcd__TxnResponse *answer)
+static void end(struct operation *operation, int error)
 {
 	struct store_etcd *store = operation->store;
 	const struct claim_name *parts = &operation->claim.parts;
 
-	if (!error && !answer->succeeded && operation->marked && operation->retries++ == 0) {
-		etcd_operation_send(operation);
-		return;
-	}
 	if (!error && parts->id.session == store->operations.claims_session)
 		etcd_slot_give(store, operation->path, parts->slot);
 	etcd_lane_end_withdrawal(store, operation->path, operation->name, !error);
@@ -58,9 +54,32 @@ static void conclude_withdraw(struct operation *operation, int error,
 	etcd_operation_end(operation, error);
 }
 
+static void conclude_withdraw(struct operation *operation, int error,
+			      const Etcd__TxnResponse *answer)
+{
+	if (!error && !answer->succeeded && operation->marked && operation->retries++ == 0)
+		etcd_operation_send(operation);
+	else
+		end(operation, error);
+}
+
 static const struct operation_kind withdraw = {STORE_WITHDRAW, "cannot withdraw a claim of",
 					       say_withdraw, conclude_withdraw,
 					       .batch = BATCH_WITHDRAWALS};
+
+static void start(struct operation *operation, const char *path, const char *name)
+{
+	/* Whose answers are about a claim that must not have ended. */
+	bool waits = etcd_lane_is_about(operation->store, path, name);
+
+	if (etcd_lane_begin_withdrawal(operation->store, path, name)) {
+		etcd_operation_start(operation, waits);
+		return;
+	}
+	struct store_etcd *store = operation->store;
+	etcd_operation_free(operation);
+	etcd_starve(store);
+}
 
 void etcd_withdraw(struct store *base, const struct store_told *told, void *tag, const char *path,
 		   const char *name, int64_t order, bool marker)
@@ -71,13 +90,58 @@ void etcd_withdraw(struct store *base, const struct store_told *told, void *tag,
 
 	if (operation == NULL)
 		return;
-	/* Whose answers are about a claim that must not have ended. */
-	bool waits = etcd_lane_is_about(operation->store, path, name);
-	if (!etcd_lane_begin_withdrawal(operation->store, path, name)) {
-		etcd_operation_free(operation);
-		etcd_starve(store_etcd_from(base));
-		return;
-	}
 	operation->marked = operation->alone = marker;
-	etcd_operation_start(operation, waits);
+	start(operation, path, name);
+}
+
+/* The heir's name is the operation's text. What is found otherwise is the claim, if it stands. */
+static int say_bequest(struct operation *operation, struct transaction *transaction)
+{
+	const struct etcd_named *claim = &operation->claim;
+	struct etcd_key *keys = operation->said;
+	struct etcd_named heir =
+		etcd_key_of_claim(operation->store->root, operation->path, operation->text);
+
+	keys[HEIR] = heir.key;
+	if (heir.key.bytes == NULL || !etcd_key_of_data(&keys[DATA], &claim->key))
+		return -ENOMEM;
+	etcd_transaction_require_created(transaction, &claim->key, claim->order);
+	etcd_transaction_require_created(transaction, &keys[HEIR], heir.order);
+	etcd_transaction_delete(&transaction->then, &keys[DATA], NULL);
+	etcd_transaction_delete(&transaction->then, &claim->key, NULL);
+	etcd_transaction_range(&transaction->otherwise, &claim->key, NULL)->keys_only = true;
+	return 0;
+}
+
+static bool still_stands(const struct operation *operation, const Etcd__TxnResponse *answer)
+{
+	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
+
+	return found != NULL && found->n_kvs == 1 &&
+	       found->kvs[0]->create_revision == operation->claim.order;
+}
+
+static void conclude_bequest(struct operation *operation, int error,
+			     const Etcd__TxnResponse *answer)
+{
+	if (!error && !answer->succeeded && still_stands(operation, answer))
+		error = -ESTALE;
+	end(operation, error);
+}
+
+static const struct operation_kind bequeath = {STORE_WITHDRAW, "cannot withdraw a claim of",
+					       say_bequest, conclude_bequest,
+					       .batch = BATCH_WITHDRAWALS};
+
+void etcd_withdraw_for(struct store *base, const struct store_told *told, void *tag,
+		       const char *path, const char *name, int64_t order, const char *heir)
+{
+	assert(told);
+	struct operation *operation = etcd_operation_create_about(store_etcd_from(base), &bequeath,
+								  tag, path, name, heir);
+
+	if (operation == NULL)
+		return;
+	operation->alone = true;
+	start(operation, path, name);
 }

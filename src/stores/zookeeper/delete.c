@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * withdraw() and remove() of the ZooKeeper store. A claim and its companion go in one transaction,
- * which fails if somebody has taken one of them away: then each is deleted by itself.
+ * withdraw(), bequeath() and remove() of the ZooKeeper store. A claim and its companion go in one
+ * transaction, which fails if somebody has taken one of them away: then each is deleted by itself.
  *
  * The claim's marker is deleted before the claim, by a request of its own, without waiting for the
  * answer. A claim that is being withdrawn was released, so it may stand without its marker; but a
@@ -119,9 +119,24 @@ static bool find_companion(struct operation *operation, const char *path, const 
 	       operation_add_companion(operation, path, companion);
 }
 
-static void conclude_withdraw(struct operation *operation)
+/* The claim has gone, or could not be deleted. */
+static void conclude_deletion(struct operation *operation, int error)
 {
 	struct store_zookeeper *store = operation->store;
+
+	zookeeper_idle_use(store, operation->path);
+	if (!error && zookeeper_queue_wears_out(operation->order)) {
+		/* Fails, harmlessly, as long as there are other claims. */
+		*operation_cut(operation->path, 1) = '\0';
+		zoo_adelete(store->handle, operation->path, -1, operation_on_ignored, NULL);
+	}
+	operation_note_end(operation, error);
+	store->events->on_withdrawn(store->context, operation->tag, error);
+	operation_release(operation);
+}
+
+static void conclude_withdraw(struct operation *operation)
+{
 	int error = 0;
 
 	if (delete_half(operation))
@@ -132,15 +147,7 @@ static void conclude_withdraw(struct operation *operation)
 		code = operation->marker_code;
 	if (code != ZNONODE)
 		error = operation_error(operation, code, "cannot delete");
-	zookeeper_idle_use(store, operation->path);
-	if (!error && zookeeper_queue_wears_out(operation->order)) {
-		/* Fails, harmlessly, as long as there are other claims. */
-		*operation_cut(operation->path, 1) = '\0';
-		zoo_adelete(store->handle, operation->path, -1, operation_on_ignored, NULL);
-	}
-	operation_note_end(operation, error);
-	store->events->on_withdrawn(store->context, operation->tag, error);
-	operation_release(operation);
+	conclude_deletion(operation, error);
 }
 
 void zookeeper_delete_own(struct store *base, const struct store_told *told, void *tag,
@@ -156,6 +163,45 @@ void zookeeper_delete_own(struct store *base, const struct store_told *told, voi
 	if (find_companion(operation, path, name) &&
 	    (!marker || operation_add_marker(operation, path, name)))
 		operation_start(operation, send_delete);
+	else
+		operation_starve(operation);
+}
+
+/* The deletion first: so a claim that has gone is told apart from an heir that has. */
+static void send_bequest(struct operation *operation)
+{
+	struct pair *heir = operation->pair;
+
+	zoo_delete_op_init(&heir->ops[0], operation->path, -1);
+	zoo_check_op_init(&heir->ops[1], heir->companion, -1);
+	operation->waited = 1;
+	operation_made(operation,
+		       operation_multi(operation, 2, heir->ops, heir->results, operation_on_done),
+		       &operation->code);
+}
+
+static void conclude_bequest(struct operation *operation)
+{
+	bool is_missed = operation->code == ZNONODE && operation->pair->results[0].err != ZNONODE;
+	int error = is_missed ? -ESTALE : 0;
+
+	if (operation->code != ZNONODE)
+		error = operation_error(operation, operation->code, "cannot delete");
+	conclude_deletion(operation, error);
+}
+
+void zookeeper_delete_for(struct store *base, const struct store_told *told, void *tag,
+			  const char *path, const char *name, int64_t order, const char *heir)
+{
+	struct operation *operation = operation_create(
+		(struct store_zookeeper *)base, STORE_WITHDRAW, tag, conclude_bequest, path, name);
+
+	assert(told != NULL);
+	if (operation == NULL)
+		return;
+	operation->order = order;
+	if (operation_add_companion(operation, path, heir))
+		operation_start(operation, send_bequest);
 	else
 		operation_starve(operation);
 }

@@ -62,12 +62,12 @@ struct seeker;
 struct above; /* above.c */
 struct idle;  /* idle.c */
 
-/* A claim and its companion, for requests about both; and the memory to which the client library
- * writes until they are answered. */
+/* A claim and its companion, or its heir, for requests about both; and the memory to which the
+ * client library writes until they are answered. */
 struct pair {
 	zoo_op_t ops[2]; /* of the companion, of the claim */
 	zoo_op_result_t results[2];
-	char *companion;  /* its znode (place: without its number) */
+	char *companion;  /* the znode of that one (place: without its number) */
 	char *created[2]; /* the znodes as the server has named them */
 	bool apart;	  /* each is asked for by itself */
 	int code;	  /* `apart`: the answer about the companion */
@@ -525,9 +525,11 @@ void zookeeper_mark(struct store *base, void *tag, const char *path, const char 
 		    const char *text, int64_t age_ms);
 void zookeeper_age(struct store *base, void *tag, const char *path, const char *name);
 
-/* delete.c: withdraw() and remove() of the table. */
+/* delete.c: withdraw(), bequeath() and remove() of the table. */
 void zookeeper_delete_own(struct store *base, const struct store_told *told, void *tag,
 			  const char *path, const char *name, int64_t order, bool marker);
+void zookeeper_delete_for(struct store *base, const struct store_told *told, void *tag,
+			  const char *path, const char *name, int64_t order, const char *heir);
 int zookeeper_delete_any(struct store *base, struct store_change *change, const char *path,
 			 const char *name, uint64_t session);
 

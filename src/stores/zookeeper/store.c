@@ -454,6 +454,7 @@ static const struct store_ops store_zookeeper_ops = {
 	.mark = zookeeper_mark,
 	.age = zookeeper_age,
 	.withdraw = zookeeper_delete_own,
+	.bequeath = zookeeper_delete_for,
 	.prove = zookeeper_prove,
 	.touch = zookeeper_touch,
 	.lease = zookeeper_touch_lease,

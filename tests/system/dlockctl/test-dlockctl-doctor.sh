@@ -55,6 +55,15 @@ expect_equal "JSON, warnings" true \
     "$("$dlockctl" --mount "$dir/static" --json doctor | jq '[.checks[] | select(.result == "warning")] | length >= 3')"
 expect_equal "JSON, stores" 0 "$("$dlockctl" --mount "$dir/static" --json doctor | jq '.stores | length')"
 
+printf '%s\n' peers=10.0.0.1:7263 peers_answer=2 >>"$static/status"
+examine 0 "ok: peers: listens at 10.0.0.1:7263; hosts that have answered: 2"
+refused grep "warning: peers" "$dir/doctor.out"
+printf '%s\n' 'peer_silent=10.0.0.8:7263 for_s=90' 'peer_silent=[2001:db8::9]:7263 for_s=5' >>"$static/status"
+examine 0 "warning: peers: the host at 10.0.0.8:7263 has not answered for 1m30s" "warning: peers: the host at [2001:db8::9]:7263 has not answered for 5s"
+sed -i '/^peer_silent/d; s/^peers=.*/&\npeers_error=Address already in use/' "$static/status"
+examine 0 "warning: peers: cannot listen at 10.0.0.1:7263 (Address already in use): "
+sed -i '/^peers/d' "$static/status"
+
 sed -i 's/^uid=.*/uid=0/; s/^call_filter=.*/call_filter=no/' "$static/status"
 examine 0 "warning: rights: dlockfs runs as root: " "warning: rights: dlockfs has no filter of system calls"
 sed -i 's/^uid=.*/uid=4000000000/; /^call_filter=/d' "$static/status"

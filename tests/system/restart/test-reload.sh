@@ -98,7 +98,7 @@ umount "$dir/A"
 (umask 077 && echo hosts:secret >"$dir/secret")
 # Every key of ZooKeeper that does not depend on its library, changed: those that the manual says need a restart are named, one a line, and no others.
 declare -A changed=([mode]=0700 [idle]=2m [directories]=d [allow_other]=no [user]=root [log_level]=error [audit]=yes
-    [user_waiters]=5 [user_files]=5 [user_names]=5 [user_ranges]=5 [user_writes]=5
+    [user_waiters]=5 [user_files]=5 [user_names]=5 [user_ranges]=5 [user_writes]=5 [peers]=127.0.0.1:1
     [url]=zookeeper://127.0.0.1:1/x [session_timeout]=20s [retry_delay]=1s [retry_jitter]=1s [turn_grants]=3 [turn_time]=1s [turn_pause]=1s [new_root]=yes [digest_file]=$dir/secret [acl]=private
     [wait_limit]=1h [try_limit]=1s [try_grace]=0ms [linger]=1ms [handoff]=3
     [keep]=1s [slots]=3 [lock_delay]=1s [min_hold]=1s [max_hold]=1s [process_ranges]=7 [file_ranges]=7 [text_limit]=7 [on_lost]=SIGTERM [on_revoke]=SIGTERM

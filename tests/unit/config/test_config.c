@@ -89,6 +89,7 @@ static void check_defaults(void)
 	assert_int_equal(config.user_names, 16384);
 	assert_int_equal(config.user_ranges, 65536);
 	assert_int_equal(config.user_writes, 20000);
+	assert_null(config.peers);
 	assert_string_equal(config.stores[0].url.scheme, STORE_SCHEME_LOCAL);
 	assert_int_equal(config.stores[0].session_timeout_ms, 15000);
 	assert_int_equal(policy.wait_limit_ms, CONFIG_FOREVER);
@@ -261,7 +262,7 @@ static const struct {
 	{"[mount]\n\nspeed = 1\n",
 	 "3: unknown key \"speed\" in section [mount], expected one of "
 	 "mode, idle, directories, allow_other, user, user_waiters, user_files, "
-	 "user_names, user_ranges, user_writes, log_level, audit"},
+	 "user_names, user_ranges, user_writes, peers, log_level, audit"},
 	{"[mount]\nMode = 0700\n", "2: unknown key \"Mode\""},
 	{"[mount]\n= 0700\n", "2: unknown key \"\""},
 	{"[mount]\nurl = local:\n", "2: key \"url\" in section [mount], expected it in [store]"},
@@ -360,6 +361,13 @@ static const struct {
 	{"[mount]\nmode =\n", "2: mode: bad value \"\""},
 	{"[mount]\nmode = 0700 # x\n", "2: \"# x\" is no comment here"},
 	{"[mount]\nmode = 77777777777777777777777777\n", "2: mode: bad value"},
+	{"[mount]\npeers = host\n",
+	 "2: peers: bad address \"host\": it is no numeric address, expected the address of this "
+	 "host that other hosts reach, such as 10.0.0.7, 10.0.0.7:7263 or [2001:db8::7]"},
+	{"[mount]\npeers = 0.0.0.0\n",
+	 "2: peers: bad address \"0.0.0.0\": it is that of all interfaces"},
+	{"[mount]\npeers = [::]:7000\n", "2: peers: bad address \"[::]:7000\""},
+	{"[mount]\npeers = 10.0.0.7:0\n", "2: peers: bad address \"10.0.0.7:0\""},
 	{"[mount]\nidle = 999ms\n", "2: idle: bad value \"999ms\", " DURATION("1s", "30d")},
 	{"[mount]\nidle = 31d\n", "2: idle: bad value \"31d\""},
 	{"[mount]\nidle = 60\n", "2: idle: bad value \"60\""},
@@ -984,10 +992,12 @@ static void test_reload(void **state)
 	(void)state;
 	read_good("[mount]\nmode = 0700\ndirectories = a\n[locks \"x\"]\nlinger = 1s\n"
 		  "[store]\nurl = zookeeper://zk/x\n");
-	reload("[mount]\nmode = 0700\nuser_files = 9\nidle = 5s\ndirectories = b c\nlog_level = "
+	reload("[mount]\nmode = 0700\nuser_files = 9\npeers = [::1]:7\nidle = 5s\ndirectories = b "
+	       "c\nlog_level = "
 	       "error\n"
 	       "[locks \"y\"]\nlinger = 2s\n[store]\nurl = zookeeper://zk:2181/x\n");
 	assert_string_equal(fixed_keys, "");
+	assert_string_equal(config.peers, "[::1]:7");
 	assert_int_equal(config.idle_ms, 5000);
 	assert_int_equal(config.user_files, 9);
 	assert_string_equal(config.directories[1], "c");
@@ -1007,6 +1017,7 @@ static void test_reload(void **state)
 	assert_int_equal(config.stores[0].session_timeout_ms, 15000);
 	assert_int_equal(config.idle_ms, 60000);
 	assert_true(!config.directories || !config.directories[0]);
+	assert_null(config.peers);
 	assert_int_equal(config.log_level, LOG_LEVEL_INFO);
 	assert_int_equal(config_policy(&config, "y").linger_ms, 50);
 	reload("");

@@ -368,6 +368,16 @@ int withdraw(struct host *host, const char *path, const struct call *placed)
 	return call.error;
 }
 
+int bequeath(struct host *host, const char *path, const struct call *placed, const char *heir)
+{
+	struct call call = {0};
+
+	host->store->ops->bequeath(host->store, nobody_is_told(), &call, path, placed->name,
+				   placed->order, heir);
+	WAIT_FOR(call.times);
+	return call.error;
+}
+
 void send_prove(struct host *host, struct call *call, const struct store_proof *proofs,
 		size_t count)
 {

@@ -163,6 +163,8 @@ void send_amend(struct host *host, struct call *call, const char *path, const st
 		const char *text);
 int amend(struct host *host, const char *path, const struct call *placed, const char *text);
 int withdraw(struct host *host, const char *path, const struct call *placed);
+/* Where the table has that. */
+int bequeath(struct host *host, const char *path, const struct call *placed, const char *heir);
 void send_prove(struct host *host, struct call *call, const struct store_proof *proofs,
 		size_t count);
 int prove(struct host *host, struct call *call, const struct store_proof *proofs, size_t count);

@@ -144,6 +144,34 @@ static void test_withdraw(void **state)
 	assert_int_equal(withdraw(a, "no/such/lock", &first), 0);
 }
 
+/* A claim goes if its heir stands, of whatever host, and else stays; its end is like any other. */
+static void test_bequeath(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_peer(a);
+	struct call first, second, heir, all;
+
+	if (a->store->ops->bequeath == NULL)
+		skip();
+	place(a, &first, "bequeath", 1);
+	place(b, &heir, "bequeath", 2);
+	place(a, &second, "bequeath", 3);
+	assert_int_equal(bequeath(a, "bequeath", &first, heir.name), 0);
+	assert_int_equal(bequeath(a, "bequeath", &first, heir.name), 0);
+	list(b, &all, "bequeath", true);
+	assert_int_equal(all.count, 2);
+	assert_int_equal(withdraw(b, "bequeath", &heir), 0);
+	/* The heir's place in the queue is free for another one, which is not the heir. */
+	place(b, &first, "bequeath", 2);
+	assert_int_equal(bequeath(a, "bequeath", &second, heir.name), -ESTALE);
+	list(a, &all, "bequeath", true);
+	assert_int_equal(all.count, 2);
+	assert_string_equal(all.first, second.name);
+	assert_int_equal(bequeath(a, "bequeath", &second, first.name), 0);
+	assert_int_equal(bequeath(a, "bequeath", &second, heir.name), 0);
+	list(b, &all, "bequeath", true);
+	assert_int_equal(all.count, 1);
+}
+
 static void test_names(void **state)
 {
 	static struct call calls[256];
@@ -187,6 +215,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(test_spans, close_hosts),
 		cmocka_unit_test_teardown(test_pipelined, close_hosts),
 		cmocka_unit_test_teardown(test_withdraw, close_hosts),
+		cmocka_unit_test_teardown(test_bequeath, close_hosts),
 		cmocka_unit_test_teardown(test_names, close_hosts),
 	};
 
