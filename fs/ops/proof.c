@@ -138,6 +138,7 @@ static void tell_slot(fuse_req_t req, const struct handle *handle)
 static int set_term(struct handle *handle, const struct dlockfs_term *term, size_t bytes)
 {
 	_Static_assert(DLOCKFS_LEAST_MAX_MS == CLAIM_LEAST_MAX_MS, "what a claim can say");
+	_Static_assert(DLOCKFS_MOST_MAX_MS <= UINT32_MAX, "what engine_set_term() takes");
 
 	if (bytes < sizeof(*term) || term->least_ms < 0 || term->least_ms > DLOCKFS_LEAST_MAX_MS ||
 	    term->most_ms < 0 || term->most_ms > DLOCKFS_MOST_MAX_MS)

@@ -157,12 +157,12 @@ uint64_t claim_id_session(uint64_t random);
 struct claim_name {
 	struct claim_id id;
 	struct claim_span span;
-	enum claim_mode mode : 8;
-	enum claim_recipe recipe : 8;
-	bool companion; /* the companion of a claim of curator-any: exclusive, the whole file */
-	bool record;	/* of record locks: its data may list less than its span */
-	bool sparse;	/* it covers less than its span: only the data tells what */
-	bool anchored;
+	enum claim_mode mode : 4;
+	enum claim_recipe recipe : 4;
+	bool companion : 1; /* the companion of a claim of curator-any: exclusive, the whole file */
+	bool record : 1;    /* of record locks: its data may list less than its span */
+	bool sparse : 1;    /* it covers less than its span: only the data tells what */
+	bool anchored : 1;
 	uint16_t slot;	  /* see above; 0: none */
 	int32_t least_ms; /* likewise */
 	int64_t anchor;	  /* an order */

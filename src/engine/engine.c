@@ -386,7 +386,7 @@ int engine_unlock(struct owner *owner)
 
 void engine_set_term(struct owner *owner, int64_t least_ms, int64_t most_ms)
 {
-	owner->term = (struct term){.least_ms = (int32_t)least_ms, .most_ms = most_ms};
+	owner->term = (struct term){.least_ms = (int32_t)least_ms, .most_ms = (uint32_t)most_ms};
 	owner_mark(owner);
 	take_up_lingering(owner, LOCK_KIND_FLOCK, CLAIM_SHARED, false, NULL);
 	settle_changed(owner->lock->engine);

@@ -284,8 +284,8 @@ int engine_steer(struct engine *engine, const char *path, const char *name, enum
 
 /* What is asked for from now on through the open file, by flock, has these times of its own besides
  * those of the policy: the longer of lock_policy.min_hold_ms and `least_ms`, from 0 to
- * CLAIM_LEAST_MAX_MS, and the shorter of max_hold_ms and `most_ms`; 0: none. What is held, or under
- * way, stays as it is. */
+ * CLAIM_LEAST_MAX_MS, and the shorter of max_hold_ms and `most_ms`, UINT32_MAX at most; 0: none.
+ * What is held, or under way, stays as it is. */
 void engine_set_term(struct owner *owner, int64_t least_ms, int64_t most_ms);
 
 /* Hand-over by message (books/bequest.h). A daemon of another host asks to be told of the end of

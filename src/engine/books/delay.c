@@ -137,6 +137,7 @@ void delay_note_age(struct rival *rival, int error, int64_t age_ms, const char *
 		return;
 	}
 	rival->aged = true;
+	rival->unread = error != 0;
 	if (error == 0 && lock->engine->now_ms - age_ms < rival->held_ms)
 		rival->held_ms = lock->engine->now_ms - age_ms;
 	lock_retry_in(lock->engine, delay_left_ms(rival));
@@ -213,9 +214,9 @@ static void take_away(struct place *list)
 			continue;
 		ask_for_age(rival);
 		int64_t left_ms = delay_left_ms(rival);
-		if (!rival->aged || left_ms > 0) {
+		if (left_ms > 0) {
 			lock_retry_in(engine, left_ms);
-		} else if (engine->session.state == STORE_CONNECTED) {
+		} else if (rival->aged && engine->session.state == STORE_CONNECTED) {
 			rival->sent = true;
 			outbox_withdraw(&rival->place, true);
 		}

@@ -20,8 +20,8 @@ struct owner {
 	struct lock *lock;
 	void *cookie;
 	bool lost;
-	struct term term;	 /* of what is locked next; of a process: nothing */
 	uint32_t number;	 /* in the ids of its claims */
+	struct term term;	 /* of what is locked next; of a process: nothing */
 	struct wish *wishes;	 /* that ask, linger, or were granted what it holds */
 	struct records *records; /* of a process; NULL: this is an open file */
 	uint64_t granted;	 /* the number of the latest grant to it */

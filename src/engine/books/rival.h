@@ -36,6 +36,7 @@ struct rival {
 	bool amending : 1;     /* amend() is: rival_send_back() */
 	bool orphan : 1;       /* it has gone, and was not released */
 	bool aged : 1;	       /* of an orphan: held_ms is as good as can be known */
+	bool unread : 1;       /* of an orphan: its marker may not be read */
 	bool looked_ahead : 1; /* since the last list the next one in front is watched */
 	bool overseer : 1;     /* no claim, but the watch of one of ours; in lock->overseers */
 	bool told : 1;	       /* its data were read, and were of dlockfs */

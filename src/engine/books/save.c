@@ -55,8 +55,7 @@ const struct field engine_owner_fields[] = {
 	{"token", FIELD_UNSIGNED(struct owner, token, UINT64_MAX), FIELD_OR(0)},
 	{"term_least_ms", FIELD_NUMBER(struct owner, term.least_ms, 0, CLAIM_LEAST_MAX_MS),
 	 FIELD_OR(0)},
-	{"term_most_ms", FIELD_NUMBER(struct owner, term.most_ms, 0, SAVE_TIME_MAX_MS),
-	 FIELD_OR(0)},
+	{"term_most_ms", FIELD_UNSIGNED(struct owner, term.most_ms, UINT32_MAX), FIELD_OR(0)},
 	{0},
 };
 

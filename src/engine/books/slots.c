@@ -28,7 +28,7 @@ bool slots_lack_number(const struct place *place)
 	const struct claim *own = claim_of(place);
 
 	if (rival != NULL && rival->orphan)
-		return place->slot == 0 && !rival->aged;
+		return place->slot == 0 && (!rival->aged || rival->unread);
 	if (rival != NULL && !rival->told)
 		return place->parts.id.session != 0 || rival->known == KNOWN_NOT;
 	return place->slots > 0 && (place->slot == 0 || (own != NULL && own->state != CLAIM_HELD));

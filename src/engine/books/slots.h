@@ -20,9 +20,8 @@
  *
  * A claim that rests (term.h) is held, and has its number. An orphan (delay.h) takes room, and its
  * number is nobody else's: that is in the marker, which was written after the number was taken. So
- * an orphan whose claim was not read with its number is in the way until its marker is read. If
- * that cannot be read, because the servers do not let this host, its number may be given to another
- * claim before the delay is over; by then its holder was told of the loss.
+ * an orphan whose claim was not read with its number is in the way until its marker is read; or if
+ * that cannot be read, because the servers do not let this host, until the delay is over.
  *
  * A host that hangs. Where a claim waits there that nobody is in the way of any more, nobody behind
  * it is granted, though slots are free, until it is withdrawn or its session is over: all free

@@ -41,7 +41,7 @@ struct place;
 /* What a caller asks for; 0: nothing. */
 struct term {
 	int32_t least_ms; /* CLAIM_LEAST_MAX_MS at most */
-	int64_t most_ms;
+	uint32_t most_ms;
 };
 
 /* From its grant on, nobody else gets for so long what a claim in that place is in the way of; 0:

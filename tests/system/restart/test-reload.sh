@@ -101,7 +101,7 @@ declare -A changed=([mode]=0700 [idle]=2m [directories]=d [allow_other]=no [user
     [user_waiters]=5 [user_files]=5 [user_names]=5 [user_ranges]=5 [user_writes]=5 [peers]=127.0.0.1:1
     [url]=zookeeper://127.0.0.1:1/x [session_timeout]=20s [retry_delay]=1s [retry_jitter]=1s [turn_grants]=3 [turn_time]=1s [turn_pause]=1s [new_root]=yes [digest_file]=$dir/secret [acl]=private
     [wait_limit]=1h [try_limit]=1s [try_grace]=0ms [linger]=1ms [handoff]=3
-    [keep]=1s [slots]=3 [lock_delay]=1s [min_hold]=1s [max_hold]=1s [process_ranges]=7 [file_ranges]=7 [text_limit]=7 [on_lost]=SIGTERM [on_revoke]=SIGTERM
+    [keep]=1s [lock_delay]=1s [min_hold]=1s [max_hold]=1s [process_ranges]=7 [file_ranges]=7 [text_limit]=7 [on_lost]=SIGTERM [on_revoke]=SIGTERM
     [owner]=daemon [group]=1 [recipe]=kazoo [exclusive_open]=open [style]=file [file_owner]=process [steal]=no)
 : >"$dir/A.ini"
 : >"$dir/A.log"
@@ -112,6 +112,7 @@ while read -r key _; do
     case $key in
         \[*) text+=${text:+$'\n'}$key ;;
         tls_* | sasl_* | etcd_* | redis_*) ;;
+        slots) text+=$'\n[locks "several"]\nslots = 3' ;; # not beside handoff and keep
         *) text+=$'\n'"$key = ${changed[$key]?no other value here for $key}" ;;
     esac
 done < <("$dlockfs" --help | grep -E '^(\[|  [a-z_]+ =)')

@@ -364,6 +364,44 @@ static void test_number_of_lost(void **state)
 	}
 }
 
+static void *asked_for; /* the tag of the latest age() */
+
+static void note_age(struct store *store, void *tag, const char *path, const char *name)
+{
+	asked_for = tag;
+}
+
+/* The servers do not let a host read which number the lost holder had: nobody gets one there before
+ * the time is over. */
+static void test_number_unread(void **state)
+{
+	struct world *world = *state;
+	const struct store_ops *true_ops = world->three.store->ops;
+	struct store_ops ops = *true_ops;
+	struct file lost, next;
+
+	ops.age = note_age;
+	set_slots(world, 2);
+	world->policy.lock_delay_ms = DELAY_MS;
+	file_open_and_lock(&lost, &world->one, EX);
+	lose_session(&world->one);
+	world->three.store->ops = &ops;
+	file_open_and_lock(&next, &world->three, EX);
+	assert_waits(&next);
+	engine_store_events.on_aged(world->three.engine, asked_for, -EACCES, 0, NULL);
+	pass(world, DELAY_MS - 1);
+	assert_waits(&next);
+	pass(world, 1);
+	assert_int_equal(slot(&next), 0);
+	world->three.store->ops = true_ops;
+	file_close(&next);
+	reconnect(&world->one);
+	settle(world);
+	file_close(&lost);
+	pass(world, DELAY_MS);
+	assert_queue(world, "a", "");
+}
+
 /* With a longest time, who holds for that long has lost its slot. The slot then rests for what is
  * left of a least time. */
 static void test_longest(void **state)
@@ -438,10 +476,10 @@ static void test_no_herd(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(numbers), TEST(at_once),	    TEST(try),	   TEST(refused),
-		TEST(change),  TEST(change_of_one), TEST(foreign), TEST(watched_again),
-		TEST(no_herd), TEST(hung),	    TEST(rests),   TEST(number_of_lost),
-		TEST(longest),
+		TEST(numbers),	     TEST(at_once),	  TEST(try),	 TEST(refused),
+		TEST(change),	     TEST(change_of_one), TEST(foreign), TEST(watched_again),
+		TEST(no_herd),	     TEST(hung),	  TEST(rests),	 TEST(number_of_lost),
+		TEST(number_unread), TEST(longest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -300,6 +300,40 @@ static void test_age(void **state)
 	pass(world, LEAST_MS);
 }
 
+/* It is over while there is no connection by which to ask for the age: nothing is due before there
+ * is one. */
+static void test_age_without_connection(void **state)
+{
+	struct world *world = *state;
+	struct file file, rival;
+	int steps = 0;
+
+	tell_ages(&world->two);
+	file_take(&file, &world->one);
+	lose_session(&world->one);
+	file_open(&rival, &world->two, "a");
+	file_lock(&rival, EX, WAIT);
+	pass(world, LEAST_MS - 100);
+	disconnect(&world->two);
+	answer(&world->two, -ECONNRESET, 0);
+	world->now_ms += 200;
+	while (steps < 1000 && step(world))
+		steps++;
+	assert_true(steps < 1000);
+	assert_waits(&rival);
+	reconnect(&world->two);
+	settle(world);
+	assert_int_equal(aging.asked, 2);
+	answer(&world->two, 0, LEAST_MS);
+	assert_holds(&rival);
+	world->two.store->ops = aging.true_ops;
+	file_close(&rival);
+	reconnect(&world->one);
+	settle(world);
+	file_close(&file);
+	pass(world, LEAST_MS);
+}
+
 /* The time is over when somebody comes: a call that does not wait gets the lock. So it does if the
  * marker has gone meanwhile. */
 static void test_over(void **state)
@@ -643,6 +677,7 @@ int main(void)
 		TEST(test_stopped),
 		TEST(test_broken),
 		TEST(test_age),
+		TEST(test_age_without_connection),
 		TEST(test_over),
 		TEST(test_connection_lost),
 		TEST_MOST(test_held_too_long),

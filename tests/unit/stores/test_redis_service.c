@@ -745,7 +745,7 @@ static void test_on_disk(void **state)
 	ask_and_wait(&one, REDIS_TAKE, "v1");
 	assert_int_equal(one.error, 0);
 	assert_string_equal(servers[0].commands,
-			    "SET k v1 NX PX 9000\nGETRANGE k 0 4095\nWAITAOF 1 1 500\n");
+			    "SET k v1 NX PX 9000\nGETRANGE k 0 4095\nPTTL k\nWAITAOF 1 1 500\n");
 	redis_double_rule(&servers[0], "EVALSHA", ":1\r\n");
 	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
 		redis_double_rule(&servers[0], "WAITAOF", answers[i]);
