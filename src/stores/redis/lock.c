@@ -432,6 +432,8 @@ void redis_lock_settle(struct redis_lock *lock)
 		timers_set(&store->loop.timers, &lock->timer, lock->key.due_ms);
 	else
 		timers_clear(&store->loop.timers, &lock->timer);
+	if (lock->loss == LOSS_TOLD && lock->calls == NULL)
+		store->lease.beat_ms = INT64_MIN; /* one that finds it so, and ends the doubt */
 	attend(lock);
 	state_journal_mark(store->journal, &lock->item, store->key_kind);
 	redis_wake(store);

@@ -89,10 +89,17 @@ never_revived told-own
 release told-own told-heir told-waiter
 stop_dlockfs A
 
-# That what was looked at above can be seen: this is what remains of the danger.
+# That what was looked at above can be seen: this is what remains of the danger. If the daemon hears of the loss before it tells the
+# waiter of the grant, it says EIO instead.
+granted_or_refused() {
+    granted untold-waiter || refused_waiter
+}
+refused_waiter() {
+    grep -q '^refused EIO ' "$dir/untold-waiter.out"
+}
 pause_machine untold unset
-wait_until "$deadline" granted untold-waiter
+wait_until "$deadline" granted_or_refused
 not_fenced untold-rival
 rm "$dir/link/hold-ends"
-wait_until "$deadline" fenced untold-waiter # as soon as it hears from the servers
+refused_waiter || wait_until "$deadline" fenced untold-waiter # as soon as it hears from the servers
 wait_until "$deadline" fenced untold-own
