@@ -187,18 +187,21 @@ class Checker:
                 # Somebody else was granted the lock while this one believed in it.
                 if hold.how == "told":
                     late += 1
-                    latest = max(latest, hold.end - after.granted)
-                    self.say("late", f"{lock}: {hold.process} was told {(hold.end - after.granted) / 1e6:.0f} ms after a grant to {after.process}")
+                    delay = hold.end - after.granted
+                    latest = max(latest, delay)
+                    self.say("late", f"{lock}: {hold.process} was told {delay / 1e6:.0f} ms after a grant to {after.process}")
                 elif hold.how != "killed":
                     never += 1
-                    self.say("never told", f"{lock}: {hold.process}, granted at {hold.granted / 1e9:.3f}; {after.process} was at {after.granted / 1e9:.3f}")
+                    granted = f"{hold.process} at {hold.granted / 1e9:.3f}, {after.process} at {after.granted / 1e9:.3f}"
+                    self.say("never told", f"{lock}: granted to {granted}")
                 writes = [write for write in hold.writes if write.time > after.granted]
                 if writes:
                     double += 1
                     refused += all(write.refused for write in writes)
                     overlap = max(write.time for write in writes) - after.granted
                     longest = max(longest, overlap)
-                    self.say("double", f"{lock}: {hold.process} wrote {overlap / 1e6:.0f} ms after a grant to {after.process} at {after.granted / 1e9:.3f}")
+                    grant = f"a grant to {after.process} at {after.granted / 1e9:.3f}"
+                    self.say("double", f"{lock}: {hold.process} wrote {overlap / 1e6:.0f} ms after {grant}")
         return {
             "double": double,
             "longest_s": longest / 1e9,
