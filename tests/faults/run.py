@@ -25,6 +25,7 @@ from register import Register
 HOSTS = ("A", "B", "C")
 WORKERS = 2  # on each
 PATIENCE_S = 15.0  # for a lock, once nothing goes wrong any more
+AFTER_S = 0.3  # a fault, who held goes on holding, as somebody who has more to do
 GRACE_S = 6.0  # after a fault, in which a loss is due to it
 
 
@@ -137,6 +138,7 @@ class Cell:
             self.note("begin", f"{fault} {seconds} {holder.name}")
             actor.inflict(fault, seconds, holder)
             self.note("end")
+            time.sleep(AFTER_S)
             arena.witness[0] = worker.WORK
             self.await_grants(PATIENCE_S)
         self.note("calm")
@@ -188,8 +190,12 @@ class Arena:
         return GlusterDaemon(host, self.service) if self.contender.kind == "GlusterFlock" else None
 
     def revive(self):
-        """Daemons that have ended, as a service manager would."""
+        """Daemons that have ended, as a service manager would. Workers never end by themselves but by a mistake."""
         for host in self.hosts:
+            for each in host.workers:
+                if each.process.poll() == 1:
+                    with open(f"{self.folder}/{each.name}.out", encoding="utf-8") as output:
+                        raise servers.NotInTime(f"{each.name} has ended: {output.read().strip()[-200:]}")
             if host.daemon and host.daemon.process.poll() is not None:
                 host.daemon.unmount()
                 host.daemon.start()

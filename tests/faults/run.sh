@@ -13,7 +13,7 @@
 #
 # Three hosts with two processes each, and the servers, are machines in network namespaces. Each history goes to a file in the
 # folder OUTPUT (build/faults), with the results; `tests/faults/check.py FILE` looks at one again, and `tests/faults/table.py FOLDER`
-# prints the table. Needs root, and the packages of the servers (tests/bench/packages.sh) and postgresql, python3-psycopg2.
+# prints the table. Needs root. Unless contenders are named, installs the packages of all.
 
 if [ "${IN_NAMESPACE:-}" != yes ]; then
     IN_NAMESPACE=yes exec unshare --mount --propagation private --net -- "$0" "$@"
@@ -47,7 +47,13 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-[ ${#contenders[@]} -gt 0 ] || mapfile -t contenders < <("$0" --list | cut -d: -f1)
+if [ ${#contenders[@]} -eq 0 ]; then
+    mapfile -t contenders < <("$0" --list | cut -d: -f1)
+    # shellcheck source=../bench/packages.sh
+    . "$tests/bench/packages.sh"
+    packages+=(postgresql python3-psycopg2)
+    install_packages
+fi
 
 # The machines have no name servers, and programs ask for the names of addresses.
 {

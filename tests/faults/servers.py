@@ -17,7 +17,7 @@ START_S = 90
 
 
 class NotInTime(Exception):
-    pass
+    """Something does not work, that has nothing to do with locks."""
 
 
 def descendants(pid):

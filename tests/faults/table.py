@@ -6,7 +6,7 @@ A row a contender, a column a fault; those that are much alike share a column, u
 wrong in all histories of that kind, `0` if nothing did, `-` if there is no such fault. In a cell
 
     N (S s)     so many held the lock beside another one while they had not been told, the longest for S seconds
-    late N      so many were told after another one was granted, or never, but did nothing meanwhile
+    late N      so many were told after another one was granted, or never, but did nothing meanwhile; (S s): by how much at most
     lost N      so many lost the lock without a fault
     back N      tokens that did not grow
     stuck N     calls that were not answered when all was well again
@@ -75,7 +75,7 @@ def cell(total):
         words.append(f"{total['double']} ({total['longest_s']:.2f} s)")
     late = total["late"] + total["never"] - total["double"]
     if late > 0:
-        words.append(f"late {late}")
+        words.append(f"late {late}" + ("" if total["double"] or total["never"] else f" ({total['latest_s']:.2f} s)"))
     for name, word in (("lost", "lost"), ("back", "back"), ("stuck", "stuck"), ("register", "broken")):
         if total[name]:
             words.append(f"{word} {total[name]}")
