@@ -14,7 +14,7 @@ import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1])]
 assert [row["fault"] for row in rows] == ["leader-kill"], rows
 for row in rows:
-    assert row["faults"] == 1 and row["acquired"] > 6 and row["writes"] > row["acquired"] and not row["register"], row
+    assert row["faults"] == 1 and row["acquired"] > 6 and row["writes"] > 6 and not row["register"], row
 END_OF_PROGRAM
 
 # Another look at the history says the same.
