@@ -75,8 +75,10 @@ void world_draw_peers(struct world *world)
 	world->refused_percent = 0;
 	world->records_percent = 0;
 	world->locks_count = 1;
-	if (!world->late_numbers && prng_chance(&prng, 50))
+	if (!world->late_numbers && prng_chance(&prng, 50)) {
 		world->break_percent = 25;
+		world->terms.own_percent = 0; /* a least time ends with what says so */
+	}
 	if (world->telling) {
 		world->exclusive_percent = 95;
 		world->impatient_percent = 4;
