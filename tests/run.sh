@@ -94,7 +94,7 @@ plain_only=${plain_only//$'\n'/ }
 busy_tests="mutants models record-model record-model-hosts ${heavy_tests[*]}"
 
 # Tests whose calls are random, and whose answers are compared with a model's: what is wrong there is a violation.
-model_tests="sim sim-etcd sim-redis sim-drift-zookeeper sim-drift-etcd sim-drift-redis record-random record-model record-model-hosts files-random"
+model_tests="sim sim-etcd sim-redis sim-drift-zookeeper sim-drift-etcd sim-drift-redis sim-peers-zookeeper sim-peers-etcd record-random record-model record-model-hosts files-random"
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
     libjansson-dev libncurses-dev libsystemd-dev libxxhash-dev libseccomp-dev libcmocka-dev libssl-dev libsasl2-dev
