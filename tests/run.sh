@@ -86,7 +86,7 @@ plain_only="layers modules models completion mutants quickstart manual documents
     etcd-revoked etcd-revoked-late etcd-left-behind etcd-clocks zookeeper-clocks long-election stat-race background status-pause
     chaos-check programs-data run-again etcd-auth etcd-move-leader ipv6 hardening told-first store-back etcd-back
     outages etcd-grpc-proxy exclusive-open-flock small-packets large-data local-sessions store-space both-vanish user-upgrade
-     program-texts files-suites redis-redlock redis-restart redis-limits"
+     program-texts files-suites redis-redlock redis-restart redis-limits faults faults-check"
 plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. Two of them run besides those that wait most of theirs, for servers and
