@@ -445,8 +445,8 @@ int redis_create(const struct redis_options *options, const struct redis_events 
 		error = add_server(service, &options->replicas, i);
 	if (!error && service->sentinel_of != NULL)
 		error = sentinel_create(service->names, service->sentinel_of, &service->options[0],
-					service->epoll, &service->timers, &sentinel_events, service,
-					&service->sentinel);
+					options->access, service->epoll, &service->timers,
+					&sentinel_events, service, &service->sentinel);
 	if (error) {
 		redis_destroy(service);
 		return error;
