@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 #include "stores/redis/wire/word.h"
 
@@ -118,13 +117,6 @@ static void on_message(void *context, const struct reply *message)
 		sentinel_ask(context);
 }
 
-static int add(struct wire *wire, int epoll)
-{
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = wire};
-
-	return epoll_ctl(epoll, EPOLL_CTL_ADD, wire_descriptor(wire), &event) == 0 ? 0 : -errno;
-}
-
 int sentinel_create(const char *sentinels, const char *service, const struct wire_options *options,
 		    const struct store_access *access, int epoll, struct timers *timers,
 		    const struct sentinel_events *events, void *context, struct sentinel **ret)
@@ -155,9 +147,9 @@ int sentinel_create(const char *sentinels, const char *service, const struct wir
 	if (!error)
 		error = wire_create(&listens, &listener, sentinel, timers, &sentinel->listener);
 	if (!error)
-		error = add(sentinel->asker, epoll);
+		error = wire_join(sentinel->asker, epoll);
 	if (!error)
-		error = add(sentinel->listener, epoll);
+		error = wire_join(sentinel->listener, epoll);
 	if (error) {
 		sentinel_destroy(sentinel);
 		return error;

@@ -157,12 +157,12 @@ static void read_commands(int descriptor)
 		bytes -= (size_t)(end + 1 - data);
 		memmove(data, end + 1, bytes);
 	}
-	redis_flush(service);
 }
 
 int main(int argc, char **argv)
 {
-	const struct redis_events events = {on_connected, on_lost, on_hint};
+	const struct redis_events events = {
+		.on_connected = on_connected, .on_lost = on_lost, .on_hint = on_hint};
 	struct store_access access = {0};
 	struct store_url url;
 	char why[512];
