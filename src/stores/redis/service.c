@@ -446,7 +446,6 @@ int redis_create(const struct redis_options *options, const struct redis_events 
 		redis_destroy(service);
 		return error;
 	}
-	redis_wake(service);
 	*ret = service;
 	return 0;
 }
@@ -496,7 +495,12 @@ void redis_dispatch(struct redis_service *service)
 
 void redis_wake(struct redis_service *service)
 {
-	waker_wake(&service->waker);
+	service->waker.is_due = true;
+}
+
+bool redis_is_due(const struct redis_service *service)
+{
+	return service->waker.is_due;
 }
 
 struct timers *redis_timers(struct redis_service *service)
@@ -544,7 +548,7 @@ void redis_finish(struct redis_service *service, int64_t limit_ms)
 	service->events.on_turn = NULL;
 	flush(service);
 	for (; is_busy(service) && now_ms < end_ms; now_ms = clock_now_ms()) {
-		poll(&descriptor, 1, (int)(end_ms - now_ms));
+		poll(&descriptor, 1, redis_is_due(service) ? 0 : (int)(end_ms - now_ms));
 		redis_dispatch(service);
 	}
 }

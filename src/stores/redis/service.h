@@ -79,8 +79,9 @@ void redis_destroy(struct redis_service *service);
 int redis_descriptor(const struct redis_service *service);
 void redis_dispatch(struct redis_service *service);
 
-/* Makes redis_dispatch() come soon. */
+/* Makes redis_dispatch() come soon: it is due, as the descriptor does not tell. */
 void redis_wake(struct redis_service *service);
+bool redis_is_due(const struct redis_service *service);
 
 /* What is due in it is done by redis_dispatch(), after what has come; to be set within that, or
  * before redis_wake(). */

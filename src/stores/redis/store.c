@@ -282,6 +282,11 @@ static int descriptor(struct store *base)
 	return redis_descriptor(store_redis_from(base)->service);
 }
 
+static bool is_due(const struct store *base)
+{
+	return redis_is_due(((const struct store_redis *)base)->service);
+}
+
 static void dispatch(struct store *base)
 {
 	redis_dispatch(store_redis_from(base)->service);
@@ -389,6 +394,7 @@ static void close_store(struct store *base, const struct store_told *told)
 static const struct store_ops store_redis_ops = {
 	.descriptor = descriptor,
 	.dispatch = dispatch,
+	.is_due = is_due,
 	.place = place,
 	.list = list,
 	.amend = amend,

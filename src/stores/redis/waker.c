@@ -2,23 +2,18 @@
 #include "stores/redis/waker.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 enum { READY_MAX = 64 };
 
 int waker_init(struct waker *waker)
 {
-	struct epoll_event wake = {.events = EPOLLIN, .data.ptr = &waker->wake};
 	struct epoll_event alarm = {.events = EPOLLIN, .data.ptr = &waker->alarm};
 
-	*waker = (struct waker){.epoll = epoll_create1(EPOLL_CLOEXEC),
-				.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-				.alarm = ALARM_NONE};
-	if (waker->epoll < 0 || waker->wake < 0 || alarm_init(&waker->alarm) < 0 ||
-	    epoll_ctl(waker->epoll, EPOLL_CTL_ADD, waker->wake, &wake) < 0 ||
+	*waker = (struct waker){
+		.epoll = epoll_create1(EPOLL_CLOEXEC), .alarm = ALARM_NONE, .is_due = true};
+	if (waker->epoll < 0 || alarm_init(&waker->alarm) < 0 ||
 	    epoll_ctl(waker->epoll, EPOLL_CTL_ADD, waker->alarm.descriptor, &alarm) < 0)
 		return -errno;
 	return 0;
@@ -26,22 +21,9 @@ int waker_init(struct waker *waker)
 
 void waker_finish(struct waker *waker)
 {
-	if (waker->wake >= 0)
-		close(waker->wake);
 	if (waker->epoll >= 0)
 		close(waker->epoll);
 	alarm_finish(&waker->alarm);
-}
-
-void waker_wake(struct waker *waker)
-{
-	const uint64_t one = 1;
-
-	if (waker->is_awake)
-		return;
-	waker->is_awake = true;
-	while (write(waker->wake, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
 }
 
 size_t waker_begin(struct waker *waker, void *ready[], size_t most)
@@ -49,13 +31,10 @@ size_t waker_begin(struct waker *waker, void *ready[], size_t most)
 	struct epoll_event events[READY_MAX];
 	int count = epoll_wait(waker->epoll, events, READY_MAX, 0);
 	size_t others = 0;
-	uint64_t times;
 
-	waker->is_awake = true;
+	waker->is_due = true;
 	for (int i = 0; i < count; i++) {
-		if (events[i].data.ptr == &waker->wake)
-			(void)!read(waker->wake, &times, sizeof(times));
-		else if (events[i].data.ptr == &waker->alarm)
+		if (events[i].data.ptr == &waker->alarm)
 			alarm_rang(&waker->alarm);
 		else if (others < most)
 			ready[others++] = events[i].data.ptr;
@@ -71,5 +50,5 @@ void waker_arm(struct waker *waker)
 void waker_end(struct waker *waker)
 {
 	waker_arm(waker);
-	waker->is_awake = false;
+	waker->is_due = false;
 }

@@ -72,7 +72,7 @@ static void turn(void)
 {
 	struct pollfd descriptor = {.fd = redis_descriptor(service), .events = POLLIN};
 
-	if (poll(&descriptor, 1, 5) > 0)
+	if (poll(&descriptor, 1, redis_is_due(service) ? 0 : 5) > 0 || redis_is_due(service))
 		redis_dispatch(service);
 	for (size_t i = 0; i < count; i++)
 		redis_double_turn(&servers[i]);
@@ -231,6 +231,7 @@ static void test_sent_at_once(void **state)
 	ask(&one, REDIS_GIVE, "v1");
 	redis_double_turn(&servers[0]);
 	assert_string_equal(servers[0].commands, "");
+	assert_true(redis_is_due(service));
 	ask(&two, REDIS_TAKE, "v2");
 	redis_double_turn(&servers[0]);
 	assert_true(was_sent(0, " k v1 k//released\nSET k v2 NX PX 9000\n"));
@@ -238,6 +239,7 @@ static void test_sent_at_once(void **state)
 	redis_double_turn(&servers[0]);
 	assert_false(was_sent(0, "v3"));
 	WAIT_UNTIL(was_sent(0, "v3"));
+	assert_false(redis_is_due(service));
 	redis_forget(&three.request);
 }
 

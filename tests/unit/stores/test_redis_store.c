@@ -340,6 +340,12 @@ void redis_wake(struct redis_service *service)
 	(void)service;
 }
 
+bool redis_is_due(const struct redis_service *service)
+{
+	(void)service;
+	return false;
+}
+
 struct timers *redis_timers(struct redis_service *service)
 {
 	return &service->timers;

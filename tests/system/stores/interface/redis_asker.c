@@ -187,8 +187,9 @@ int main(int argc, char **argv)
 		return 1;
 	wanted[0] = (struct pollfd){.fd = redis_descriptor(service), .events = POLLIN};
 	wanted[1] = (struct pollfd){.fd = commands, .events = POLLIN};
-	while (fcntl(commands, F_GETFD) >= 0 && poll(wanted, 2, -1) >= 0) {
-		if (wanted[0].revents != 0)
+	while (fcntl(commands, F_GETFD) >= 0 &&
+	       poll(wanted, 2, redis_is_due(service) ? 0 : -1) >= 0) {
+		if (wanted[0].revents != 0 || redis_is_due(service))
 			redis_dispatch(service);
 		if (wanted[1].revents != 0)
 			read_commands(commands);
