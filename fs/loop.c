@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/histogram.h"
 #include "base/log.h"
 #include "base/platform.h"
 #include "files/filesystem.h"
@@ -430,7 +431,8 @@ int loop_run(struct loop *loop)
 			end(loop, -errno);
 			break;
 		}
-		int64_t now_ms = clock_now_ms();
+		int64_t begun_us = histogram_now_us();
+		int64_t now_ms = begun_us / 1000;
 		doubt_after_jump(loop, now_ms);
 		shards_advance(filesystem->shards, now_ms);
 		serving_advance(filesystem, now_ms);
@@ -457,6 +459,7 @@ int loop_run(struct loop *loop)
 				       loop->stop_ms <= now_ms))
 			end(loop, 0);
 		set_alarm(loop, now_ms);
+		histogram_observe(&filesystem->metrics->turns, histogram_now_us() - begun_us);
 	}
 	watchdog_relax(&loop->watchdog, clock_now_ms());
 	if (!kept)

@@ -39,6 +39,7 @@ struct shard_metrics {
 struct metrics {
 	uint64_t requests[METRICS_REQUESTS]; /* by operation code; [0]: all others */
 	uint64_t clock_jumps;		     /* clock_jump.h */
+	struct histogram turns;		     /* of the loop: from waking to waiting again */
 	int64_t started_ms;		     /* since 1970 */
 };
 

@@ -336,6 +336,9 @@ static void write_locks(const struct filesystem *filesystem, FILE *file)
 		     "Calls that waited because their user writes too much to the servers.");
 	write_number(file, "dlockfs_clock_jumps_total", "counter", filesystem->metrics->clock_jumps,
 		     "Times that the host's clock was set, after which sessions are proved anew.");
+	write_head(file, "dlockfs_turn_seconds", "histogram",
+		   "Time from when the daemon wakes to when it waits again.");
+	histogram_write(&filesystem->metrics->turns, "dlockfs_turn_seconds", "", file);
 }
 
 /* Writes a family of metrics, those of each store that has statistics. */

@@ -5,6 +5,7 @@
 #include "base/histogram.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 
 #include "base/clock.h"
 
@@ -44,13 +45,16 @@ void histogram_observe(struct histogram *histogram, int64_t duration_us)
 void histogram_write(const struct histogram *histogram, const char *name, const char *labels,
 		     FILE *file)
 {
+	bool has = *labels != '\0';
+	const char *comma = has ? "," : "", *open = has ? "{" : "", *close = has ? "}" : "";
 	uint64_t count = 0;
+
 	for (int i = 0; i <= HISTOGRAM_BOUNDS; i++) {
 		count += histogram->counts[i];
-		fprintf(file, "%s_bucket{%s,le=\"%s\"} %" PRIu64 "\n", name, labels,
+		fprintf(file, "%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", name, labels, comma,
 			i < HISTOGRAM_BOUNDS ? bounds[i].seconds : "+Inf", count);
 	}
-	fprintf(file, "%s_sum{%s} %" PRIu64 ".%06" PRIu64 "\n", name, labels,
+	fprintf(file, "%s_sum%s%s%s %" PRIu64 ".%06" PRIu64 "\n", name, open, labels, close,
 		histogram->sum_us / 1000000, histogram->sum_us % 1000000);
-	fprintf(file, "%s_count{%s} %" PRIu64 "\n", name, labels, count);
+	fprintf(file, "%s_count%s%s%s %" PRIu64 "\n", name, open, labels, close, count);
 }

@@ -27,7 +27,7 @@ int64_t histogram_now_us(void);
 void histogram_observe(struct histogram *histogram, int64_t duration_us);
 
 /* Writes the samples in the text format of Prometheus, in seconds: the buckets, _sum and _count, to
- * each the labels (`a="b",c="d"`). */
+ * each the labels (`a="b",c="d"`), of which there may be none. */
 void histogram_write(const struct histogram *histogram, const char *name, const char *labels,
 		     FILE *file);
 

@@ -379,6 +379,19 @@ static void test_session(void **state)
 	assert_has(fixture, "dlockfs_clock_jumps_total 3");
 }
 
+static void test_turns(void **state)
+{
+	struct fixture *fixture = *state;
+
+	histogram_observe(&fixture->filesystem.metrics->turns, 3000);
+	write_text(fixture);
+	check_form(fixture);
+	assert_has(fixture, "dlockfs_turn_seconds_bucket{le=\"0.0025\"} 0");
+	assert_has(fixture, "dlockfs_turn_seconds_bucket{le=\"0.005\"} 1");
+	assert_has(fixture, "dlockfs_turn_seconds_sum 0.003000");
+	assert_has(fixture, "dlockfs_turn_seconds_count 1");
+}
+
 /* With a store below a prefix: its samples have a label, the others and what is of the mount do
  * not.
  */
@@ -431,6 +444,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_store, begin, end),
 		cmocka_unit_test_setup_teardown(test_engine, begin, end),
 		cmocka_unit_test_setup_teardown(test_session, begin, end),
+		cmocka_unit_test_setup_teardown(test_turns, begin, end),
 		cmocka_unit_test_setup_teardown(test_two_stores, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
