@@ -9,8 +9,9 @@
 . "$tests/lib/kept.sh"
 
 start_redis
-start_kept A --session-timeout 20s
-start_dlockfs B --session-timeout 20s
+# Whoever comes late is of the turn, too.
+start_kept A --session-timeout 20s -o turn_time=1m
+start_dlockfs B --session-timeout 20s -o turn_time=1m
 
 keep flock "$dir/A/flock" flock
 keep open "$dir/A/open" excl

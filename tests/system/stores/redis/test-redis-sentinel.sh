@@ -33,10 +33,13 @@ shows() {
 etcd_certificate ca ca
 etcd_certificate server ca
 tls=("tls-cert-file $dir/server.pem" "tls-key-file $dir/server.key" "tls-ca-cert-file $dir/ca.pem" 'tls-auth-clients no' 'tls-replication yes')
-redis_scheme=rediss
-redis_login=(--tls --cacert "$dir/ca.pem" --pass of-servers --no-auth-warning)
-sentinel_login=(--tls --cacert "$dir/ca.pem" --pass of-sentinels --no-auth-warning)
-mapfile -t redis_options < <(printf -- '--%s\n' "${tls[@]}" 'requirepass of-servers' 'masterauth of-servers' | tr ' ' '\n')
+# shellcheck disable=SC2034 # of redis.sh
+{
+    redis_scheme=rediss
+    redis_login=(--tls --cacert "$dir/ca.pem" --pass of-servers --no-auth-warning)
+    sentinel_login=(--tls --cacert "$dir/ca.pem" --pass of-sentinels --no-auth-warning)
+    mapfile -t redis_options < <(printf -- '--%s\n' "${tls[@]}" 'requirepass of-servers' 'masterauth of-servers' | tr ' ' '\n')
+}
 start_redis_replicas 2 --repl-diskless-sync-delay 0
 start_redis_sentinels 3 "${tls[@]}" 'requirepass of-sentinels' 'sentinel auth-pass main of-servers'
 for name in servers sentinels; do
