@@ -281,7 +281,7 @@ static int run_loop(struct daemon *daemon)
 	int error = keeping_start(&daemon->keeping);
 
 	if (error == 0)
-		error = peering_open(&daemon->shards, &daemon->config);
+		error = peering_open(&daemon->shards);
 	if (error == 0)
 		error = loop_init(&daemon->loop, filesystem);
 	if (has_failed(daemon, error, "running", ""))
