@@ -285,8 +285,8 @@ static int lock_failed(const struct place *place, const struct run *run, int err
 {
 	if (error == EWOULDBLOCK && once_is_asked(&run->once))
 		return once_skip(&run->once, run->conflict_status);
-	if (error == EWOULDBLOCK && !run->verbose)
-		return run->conflict_status;
+	if (error == EWOULDBLOCK && !run->verbose && !isatty(STDERR_FILENO))
+		return run->conflict_status; /* as flock(1) */
 	if (error == EWOULDBLOCK)
 		return fail(run->conflict_status, "%s: others hold it%s; see: dlockctl show %s",
 			    place->name, run->wait_ms > 0 ? " still" : "", place->name);

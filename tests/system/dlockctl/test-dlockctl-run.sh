@@ -69,6 +69,10 @@ same 1 -w 0 NAME true
 expect_status 1 on_a run -n job true
 expect_equal "without -v" "" "$(on_b run -n job true 2>&1 || true)"
 grep -q 'job: others hold it' <<<"$(on_b run -n -v job true 2>&1 || true)"
+for options in -n "-w 0.2"; do
+    script -qec "$dlockctl --mount $dir/B run $options job true" /dev/null >"$dir/terminal.out" </dev/null && fail "on a terminal, $options: it was locked"
+    grep -q 'job: others hold it' "$dir/terminal.out" || fail "on a terminal, $options: $(<"$dir/terminal.out")"
+done
 begin=$(now_ms)
 same 8 -w 0.5 -E 8 NAME true
 [ $(($(now_ms) - begin)) -ge 1500 ] || fail "-w 0.5 ended too early"

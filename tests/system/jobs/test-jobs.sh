@@ -108,7 +108,16 @@ tests:
       - {series: 'dlockfs_job_last_status{instance="a",lock="failed"}', values: '0x20 7x40'}
       - {series: 'dlockfs_lock_oldest_holder_seconds{instance="a",lock="cron/hung"}', values: '20000+60x60'}
       - {series: 'dlockfs_lock_oldest_holder_seconds{instance="a",lock="leader"}', values: '90000+60x60'}
+      - {series: 'dlockfs_lock_oldest_waiter_seconds{instance="a",lock="cron/hung"}', values: '1800+60x60'}
+      - {series: 'dlockfs_lock_oldest_waiter_seconds{instance="b",lock="cron/hung"}', values: '1800+60x60'}
+      - {series: 'dlockfs_lock_oldest_waiter_seconds{instance="a",lock="leader"}', values: '90000+60x60'}
     alert_rule_test:
+      - {eval_time: 20m, alertname: DlockfsWaitsTooLong, exp_alerts: []}
+      - eval_time: 35m
+        alertname: DlockfsWaitsTooLong
+        exp_alerts:
+          - exp_labels: {lock: cron/hung}
+            exp_annotations: {summary: "somebody has waited for the lock cron/hung for 1h 5m 0s; see: dlockctl show cron/hung"}
       - {eval_time: 20m, alertname: DlockfsJobLate, exp_alerts: []}
       - eval_time: 31m
         alertname: DlockfsJobLate
