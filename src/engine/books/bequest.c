@@ -113,9 +113,10 @@ static bool may_be_made(const struct claim *claim)
 	const struct engine *engine = claim->place.lock->engine;
 	const struct owner *holder = claim->wishes->owner;
 
-	return engine->store->ops->bequeath != NULL && !engine->grants.stopping &&
-	       engine->session.state == STORE_CONNECTED && fits(&claim->place.parts) &&
-	       claim->place.slots == 0 && !claim->marker.asked && !claim->marker.broken &&
+	return engine->store != NULL && engine->store->ops->bequeath != NULL &&
+	       !engine->grants.stopping && engine->session.state == STORE_CONNECTED &&
+	       fits(&claim->place.parts) && claim->place.slots == 0 && !claim->marker.asked &&
+	       !claim->marker.broken &&
 	       (holder == NULL || (!holder->lost && holder->records == NULL));
 }
 
