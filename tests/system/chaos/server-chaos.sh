@@ -108,8 +108,10 @@ run_server_chaos() {
     done
     chaos plan "$seed" "$duration" "${server_faults[@]}" >"$dir/plan"
     run_chaos "$seed" 10 check "${server_faults[@]}"
-    for host in A B C; do
+    for host in "${!peers[@]}"; do
         echo "$host, in its last process: $(sed -n '/^by_/p' "$dir/$host/.dlockfs/status" | paste -sd' ')"
+    done
+    for host in A B C; do
         stop_kept "$host"
     done
 }
