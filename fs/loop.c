@@ -378,6 +378,40 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 	}
 }
 
+static bool is_due(const struct shard *shard)
+{
+	const struct store *store = shard->store;
+
+	return store->ops->is_due != NULL && store->ops->is_due(store);
+}
+
+/* Stores that were asked something in this turn send it now: the kernel has its answers. */
+static void dispatch_due(struct loop *loop)
+{
+	struct shards *shards = loop->filesystem->shards;
+
+	for (size_t i = 0; i < shards->count; i++) {
+		if (!is_due(&shards->list[i]))
+			continue;
+		shards_advance(shards, clock_now_ms());
+		shard_dispatch(&shards->list[i]);
+		serving_go_on(loop->filesystem);
+		takeover_commit(loop->filesystem, 0);
+	}
+}
+
+/* Until when something comes, for epoll_wait(2). */
+static int patience(const struct loop *loop)
+{
+	const struct shards *shards = loop->filesystem->shards;
+
+	for (size_t i = 0; i < shards->count; i++) {
+		if (is_due(&shards->list[i]))
+			return 0;
+	}
+	return -1;
+}
+
 int loop_run(struct loop *loop)
 {
 	struct filesystem *filesystem = loop->filesystem;
@@ -391,7 +425,7 @@ int loop_run(struct loop *loop)
 	set_alarm(loop, clock_now_ms());
 	while (!loop->ended) {
 		struct epoll_event events[8];
-		int count = epoll_wait(loop->epoll, events, 8, -1);
+		int count = epoll_wait(loop->epoll, events, 8, patience(loop));
 		if (count < 0 && errno != EINTR) {
 			end(loop, -errno);
 			break;
@@ -412,6 +446,7 @@ int loop_run(struct loop *loop)
 		serving_go_on(filesystem);
 		serving_ask(filesystem);
 		takeover_commit(filesystem, 0);
+		dispatch_due(loop);
 		shards_conclude(filesystem->shards);
 		limit(loop, now_ms);
 		loop->has_lines = log_go_on();

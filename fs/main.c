@@ -116,9 +116,9 @@ static void on_reload(void *context)
 		config_reload(&daemon->config, &fresh, on_fixed_key);
 		log_set_level((enum log_level)daemon->config.log_level);
 		restart_note_config(&daemon->restart);
+		peering_listen(&daemon->shards, &daemon->config, clock_now_ms());
 		names_reload(&daemon->serving.filesystem);
 		audit_reload(&daemon->serving.filesystem);
-		peering_listen(&daemon->shards, &daemon->config, clock_now_ms());
 		daemon->stood_in = false;
 		log_info("the configuration has been read anew; a lock that is in use keeps what "
 			 "was said of it");
@@ -281,7 +281,7 @@ static int run_loop(struct daemon *daemon)
 	int error = keeping_start(&daemon->keeping);
 
 	if (error == 0)
-		error = peering_open(&daemon->shards, &daemon->config);
+		error = peering_open(&daemon->shards);
 	if (error == 0)
 		error = loop_init(&daemon->loop, filesystem);
 	if (has_failed(daemon, error, "running", ""))

@@ -41,6 +41,22 @@ etcd_certificate() {
         fail "openssl: $(tail -n 1 "$dir/openssl.err")"
 }
 
+# etcd_add_users: root, with the password r00t, and host, with s3cret, who may do all below /dlockfs/ by the role hosts. They count from
+# `etcd auth enable` on.
+etcd_add_users() {
+    etcd user add root:r00t
+    etcd user grant-role root root
+    etcd_add_role hosts /dlockfs/
+    etcd user add host:s3cret
+    etcd user grant-role host hosts
+} >/dev/null
+
+# etcd_add_role NAME PREFIX: who has it may do all with the keys that begin so.
+etcd_add_role() {
+    etcd role add "$1"
+    etcd role grant-permission "$1" --prefix=true readwrite "$2"
+} >/dev/null
+
 # etcd_serves NAME: the member answers, and a majority with it. ("endpoint health" of 3.5 fails for an alarm as well.)
 etcd_serves() {
     etcd_ask "$1" get health >/dev/null 2>&1

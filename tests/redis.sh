@@ -14,14 +14,16 @@ unset "${!REDIS@}"
 
 redis_options=()  # additional options of the servers, as in redis.conf behind two minus signs: --requirepass secret
 redis_login=()    # how redis-cli shows who it is: --user NAME --pass PASSWORD --no-auth-warning
+sentinel_login=() # the same for Sentinels; empty: as redis_login
 redis_durable=yes # always: each write is on the disk before its answer; no: what a server keeps ends with its process
 redis_scheme=redis # rediss: by TLS; with --tls-cert-file and the like in redis_options, and --tls --cacert FILE in redis_login
 
 # redis [-n NAME] COMMAND ARGUMENT...: redis-cli, with the server that was started alone, or that of the name.
 redis() {
-    local name=redis
+    local name=redis login=("${redis_login[@]}")
     [ "$1" != -n ] || { name=$2; shift 2; }
-    timeout "$deadline" redis-cli -h 127.0.0.1 -p "$(<"$dir/$name/port")" "${redis_login[@]}" "$@"
+    [[ $name != sentinel* ]] || [ ${#sentinel_login[@]} -eq 0 ] || login=("${sentinel_login[@]}")
+    timeout "$deadline" redis-cli -h 127.0.0.1 -p "$(<"$dir/$name/port")" "${login[@]}" "$@"
 }
 
 redis_address() {
@@ -30,7 +32,7 @@ redis_address() {
 
 # redis_serves NAME: it answers, and has loaded what it keeps.
 redis_serves() {
-    [ "$(timeout 5 redis-cli -h 127.0.0.1 -p "$(<"$dir/$1/port")" "${redis_login[@]}" PING 2>/dev/null)" = PONG ]
+    [ "$(deadline=5 redis -n "$1" PING 2>/dev/null)" = PONG ]
 }
 
 # redis_settled NAME: the server serves, or it has ended (its port was taken in the meantime).
@@ -113,17 +115,18 @@ redis_promote() {
     redis -n "$1" REPLICAOF NO ONE >/dev/null
 }
 
-# start_redis_sentinels N: Sentinels sentinel1 to sentinelN, which know the server `redis` as `main`, its replicas, and each other. Sets
-# the variable store to a URL of all. They take nobody for dead by themselves: redis_failover.
+# start_redis_sentinels N [LINE...]: Sentinels sentinel1 to sentinelN, which know the server `redis` as `main`, its replicas, and each
+# other, with these additional lines of configuration. Sets the variable store to a URL of all. They take nobody for dead by themselves: redis_failover.
 start_redis_sentinels() {
-    local number servers="" folder
+    local number servers="" folder port
+    [ "$redis_scheme" = redis ] && port=port || port=tls-port
     for ((number = 1; number <= $1; number++)); do
         folder=$dir/sentinel$number
         mkdir -p "$folder"
         free_port >"$folder/port"
-        printf '%s\n' "port $(<"$folder/port")" 'bind 127.0.0.1' "dir $folder" \
+        printf '%s\n' 'port 0' "$port $(<"$folder/port")" 'bind 127.0.0.1' "dir $folder" \
             "sentinel monitor main 127.0.0.1 $(<"$dir/redis/port") $(($1 / 2 + 1))" \
-            'sentinel down-after-milliseconds main 600000' >"$folder/conf"
+            'sentinel down-after-milliseconds main 600000' "${@:2}" >"$folder/conf"
         setsid "${servers_under[@]}" redis-server "$folder/conf" --sentinel >>"$folder.log" 2>&1 </dev/null &
         process_record "$dir" "sentinel$number" $!
         servers+=${servers:+,}$(redis_address "sentinel$number")

@@ -86,15 +86,16 @@ plain_only="layers modules models completion mutants quickstart manual documents
     etcd-revoked etcd-revoked-late etcd-left-behind etcd-clocks zookeeper-clocks long-election stat-race background status-pause
     chaos-check programs-data run-again etcd-auth etcd-move-leader ipv6 hardening told-first store-back etcd-back
     outages etcd-grpc-proxy exclusive-open-flock small-packets large-data local-sessions store-space both-vanish user-upgrade
-     program-texts files-suites redis-redlock redis-restart redis-limits"
+     program-texts files-suites redis-redlock redis-restart redis-limits faults faults-check"
 plain_only=${plain_only//$'\n'/ }
 
-# System tests that use the processors all the time. One of them runs besides those that wait most of theirs, for servers and
-# clocks, and takes what these leave; two when no more of those are to come.
+# System tests that use the processors all the time. Two of them run besides those that wait most of theirs, for servers and
+# clocks, and take what these leave.
 busy_tests="mutants models record-model record-model-hosts ${heavy_tests[*]}"
+busy_at_once=2
 
 # Tests whose calls are random, and whose answers are compared with a model's: what is wrong there is a violation.
-model_tests="sim sim-etcd sim-redis sim-drift-zookeeper sim-drift-etcd sim-drift-redis record-random record-model record-model-hosts files-random"
+model_tests="sim sim-etcd sim-redis sim-drift-zookeeper sim-drift-etcd sim-drift-redis sim-peers-zookeeper sim-peers-etcd record-random record-model record-model-hosts files-random"
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
     libjansson-dev libncurses-dev libsystemd-dev libxxhash-dev libseccomp-dev libcmocka-dev libssl-dev libsasl2-dev
@@ -365,7 +366,7 @@ run_system_tests() {
             start_system_test "${names[0]}" "$limit"
             names=("${names[@]:1}")
         done
-        while [ ${#busy_names[@]} -gt 0 ] && [ "$busy" -lt $((${#names[@]} > 0 ? 1 : 2)) ]; do
+        while [ ${#busy_names[@]} -gt 0 ] && [ "$busy" -lt "$busy_at_once" ]; do
             start_system_test "${busy_names[0]}" $((4 * limit)) nice
             busy=$((busy + 1))
             busy_names=("${busy_names[@]:1}")

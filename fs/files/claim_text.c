@@ -15,8 +15,11 @@
 
 #include "base/escape.h"
 #include "base/platform.h"
+#include "files/filesystem.h"
 #include "journal/fields.h"
 #include "kernel/proc.h"
+
+#define ASKERS 256 /* of 40 bytes */
 
 /* The first thread of a process is in the thread group of its own number; for any other thread
  * tgkill(2) fails. This costs a tenth of reading a file in /proc. */
@@ -43,13 +46,30 @@ void claim_text_command(pid_t process, char command[16])
 	command[strcspn(command, "\n")] = '\0';
 }
 
+/* Threads that have asked a short while ago. */
+static struct asker {
+	pid_t thread;
+	int64_t until_ms;
+	struct claim_details details;
+} askers[ASKERS];
+
+void claim_text_of(pid_t thread, int64_t now_ms, struct claim_details *ret)
+{
+	struct asker *asker = &askers[(unsigned int)thread % ASKERS];
+
+	if (asker->thread != thread || asker->until_ms <= now_ms) {
+		asker->thread = thread;
+		asker->until_ms = now_ms + CLAIM_TEXT_KNOWN_MS;
+		asker->details.pid = claim_text_process(thread);
+		claim_text_command(asker->details.pid, asker->details.command);
+	}
+	*ret = asker->details;
+	ret->since_s = (uint32_t)time(NULL);
+}
+
 void claim_text_ask(fuse_req_t req, struct claim_details *ret)
 {
-	*ret = (struct claim_details){
-		.since_s = (uint32_t)time(NULL),
-		.pid = claim_text_process(fuse_req_ctx(req)->pid),
-	};
-	claim_text_command(ret->pid, ret->command);
+	claim_text_of(fuse_req_ctx(req)->pid, filesystem_of(req)->now_ms, ret);
 }
 
 void claim_text_format(const char *host, const char *peer, const struct engine_caller *caller,

@@ -20,7 +20,16 @@ struct claim_details {
 	char command[16]; /* as /proc/PID/comm has it, which is no longer, without its newline */
 };
 
-/* Reads the details of the process that has made the request from /proc. */
+/* How long the name of a process is known, once it was read: reading it costs more than the rest of
+ * a call that needs no server. It is text for people. For so long, a process that has changed its
+ * name (exec(2), prctl(2)) may be shown by the one before; as may another one, where the numbers of
+ * processes come round as fast. */
+#define CLAIM_TEXT_KNOWN_MS 1000
+
+/* Reads the details of the thread's process from /proc, unless they are known. */
+void claim_text_of(pid_t thread, int64_t now_ms, struct claim_details *ret);
+
+/* The same for the process that has made the request. */
 void claim_text_ask(fuse_req_t req, struct claim_details *ret);
 
 /* Writes, each on a line of its own: format=1, host, pid, uid, command, kind (open, flock or

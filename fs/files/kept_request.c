@@ -20,9 +20,9 @@ struct kept_request {
 	struct state_item item;		  /* first */
 	struct kept_request *prev, *next; /* in requests->kept */
 	uint64_t serial;
-	bool begun;
 	struct user *user; /* with what a long one counts for; NULL: nothing */
-	size_t bytes;
+	uint32_t bytes;
+	bool begun;
 	unsigned char text[]; /* as the kernel sent it */
 };
 
@@ -75,7 +75,7 @@ static struct kept_request *create(struct filesystem *filesystem, const void *te
 	}
 	request->serial = ++filesystem->requests->last_serial;
 	request->begun = begun;
-	request->bytes = bytes;
+	request->bytes = (uint32_t)bytes;
 	memcpy(request->text, text, bytes);
 	DL_APPEND(filesystem->requests->kept, request);
 	mark(filesystem, request);

@@ -83,13 +83,9 @@ static struct seal *make_seal(const struct config_store *store)
 	return seal_create(store->url.scheme, store->url.root, access->user, line);
 }
 
-int peering_open(struct shards *shards, const struct config *config)
+int peering_open(struct shards *shards)
 {
-	int error = peers_create(shards->count, &events, shards, &shards->peers);
-
-	for (size_t i = 0; error == 0 && i < shards->count; i++)
-		peers_set_seal(shards->peers, i, make_seal(&config->stores[i]));
-	return error;
+	return peers_create(shards->count, &events, shards, &shards->peers);
 }
 
 void peering_close(struct shards *shards)
@@ -100,12 +96,12 @@ void peering_close(struct shards *shards)
 
 void peering_listen(struct shards *shards, const struct config *config, int64_t now_ms)
 {
-	peers_listen(shards->peers, config->peers, CONFIG_PEERS_PORT, now_ms);
 	for (size_t i = 0; config->peers != NULL && i < shards->count; i++) {
 		const struct config_store *store = &config->stores[i];
 		bool has_secret = store->access.digest.secret != NULL ||
 				  store->access.password.secret != NULL;
 
+		peers_set_seal(shards->peers, i, make_seal(store));
 		if (has_peers(store) && is_guarded(&store->access, has_secret))
 			log_warning("[store%s%s%s]: TLS or SASL without digest_file or "
 				    "etcd_password_file, by which other hosts would know this "
@@ -113,6 +109,7 @@ void peering_listen(struct shards *shards, const struct config *config, int64_t 
 				    *store->prefix ? " \"" : "", store->prefix,
 				    *store->prefix ? "\"" : "");
 	}
+	peers_listen(shards->peers, config->peers, CONFIG_PEERS_PORT, now_ms);
 }
 
 const char *peering_address(const struct shard *shard)

@@ -16,7 +16,7 @@
 
 /* Makes shards->peers, which does not listen yet. The shards are not to move. Returns 0 or -errno.
  */
-int peering_open(struct shards *shards, const struct config *config);
+int peering_open(struct shards *shards);
 
 void peering_close(struct shards *shards);
 

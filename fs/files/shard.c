@@ -13,8 +13,10 @@
 #include "base/escape.h"
 #include "claim/file_path.h"
 #include "files/filesystem.h"
+#include "files/presence.h"
 #include "files/stores.h"
 #include "kernel/lease_board.h"
+#include "peers/peers.h"
 
 enum { FENCINGS_IN_TIMEOUT = 80 };
 
@@ -117,7 +119,9 @@ static int open_shard(struct shard *shard, const struct config *config,
 	bool has_files = (shard->abilities & STORE_HAS_FILES) != 0;
 	shard->viewer = viewer_create(shard->store, shard->engine, has_files ? events->files : NULL,
 				      config);
-	return shard->viewer != NULL ? 0 : -ENOMEM;
+	shard->presence = presence_create(shard->engine, shard->store,
+					  has_files && stores_find(store->url.scheme)->is_remote);
+	return shard->viewer != NULL && shard->presence != NULL ? 0 : -ENOMEM;
 }
 
 /* ZooKeeper's client would trust the authorities of the system beside those of tls_ca, and does not
@@ -213,6 +217,7 @@ void shards_close(struct shards *shards)
 	for (size_t i = 0; i < shards->count; i++) {
 		viewer_destroy(shards->list[i].viewer);
 		engine_destroy(shards->list[i].engine);
+		presence_destroy(shards->list[i].presence);
 		free(shards->list[i].label);
 	}
 	free(shards->list);
@@ -319,6 +324,42 @@ static int64_t tend_deadline(const struct shard *shard)
 	return tends ? store->ops->tend_ms(store) : INT64_MAX;
 }
 
+/* This host among those of the store. Without a store there is none. */
+
+static struct presence_host host_of(const struct shard *shard)
+{
+	const struct filesystem *filesystem = shard->filesystem;
+	const struct peers *peers = filesystem->shards->peers;
+	size_t number = shard_number(shard);
+
+	return (struct presence_host){
+		.config = filesystem->config,
+		.store = number,
+		.name = filesystem->host,
+		.peers = peers != NULL ? peers_address(peers, number) : NULL,
+	};
+}
+
+static int64_t presence_deadline(const struct shard *shard)
+{
+	return shard->presence != NULL ? presence_due_ms(shard->presence) : INT64_MAX;
+}
+
+static void be_present(const struct shard *shard, int64_t now_ms)
+{
+	if (presence_deadline(shard) <= now_ms) {
+		const struct presence_host host = host_of(shard);
+		presence_advance(shard->presence, &host, now_ms);
+	}
+}
+
+static void reload_presence(const struct shard *shard)
+{
+	const struct presence_host host = host_of(shard);
+
+	presence_reload(shard->presence, &host);
+}
+
 void shards_advance(struct shards *shards, int64_t now_ms)
 {
 	for (size_t i = 0; i < shards->count; i++) {
@@ -332,6 +373,7 @@ void shards_advance(struct shards *shards, int64_t now_ms)
 			continue;
 		sweep(shard, now_ms);
 		tend(shard, now_ms);
+		be_present(shard, now_ms);
 		shard_tell_guard(shard);
 		engine_stir(shard->engine);
 	}
@@ -363,6 +405,7 @@ void shards_reload(struct shards *shards, const struct config *config)
 	for (size_t i = 0; i < shards->count; i++) {
 		engine_change_slots(shards->list[i].engine, policy_of, &shards->list[i]);
 		plan_sweep(&shards->list[i], config);
+		reload_presence(&shards->list[i]);
 		engine_stir(shards->list[i].engine);
 	}
 }
@@ -391,6 +434,7 @@ static void conclude(struct shards *shards, const struct shard *shard)
 		shards->timeout_ms = earlier(shards->timeout_ms, timeout_ms);
 	shards->due_ms = earlier(shards->due_ms, engine_deadline(shard->engine));
 	shards->due_ms = earlier(shards->due_ms, tend_deadline(shard));
+	shards->due_ms = earlier(shards->due_ms, presence_deadline(shard));
 	if (shard->sweep_ms != INT64_MAX && can_sweep(shard))
 		shards->due_ms = earlier(shards->due_ms, shard->sweep_ms);
 	shard_tell_guard(shard);

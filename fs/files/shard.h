@@ -22,6 +22,7 @@
 
 struct filesystem;
 struct peers;
+struct presence;
 
 /* What a shard takes over from another process. */
 struct shard_former {
@@ -44,9 +45,10 @@ struct shard {
 	struct viewer *viewer;		    /* of the store; destroyed after the store */
 	struct store_statistics statistics; /* of the store, if it has any */
 	struct shard_metrics metrics;
-	struct questions proofs; /* of fsync(2) and the ioctl(2) for the token */
-	size_t fenced;		 /* how many open files are fenced */
-	struct view *sweep;	 /* the search for markers of lost holders; NULL: none runs */
+	struct presence *presence; /* this host among those of the store */
+	struct questions proofs;   /* of fsync(2) and the ioctl(2) for the token */
+	size_t fenced;		   /* how many open files are fenced */
+	struct view *sweep;	   /* the search for markers of lost holders; NULL: none runs */
 	int64_t sweep_ms; /* when the next search begins: clock_now_ms(); INT64_MAX: never; 0: to be
 			     set when the store is connected */
 	bool silent;	  /* a request in .dlockfs has waited for the store in vain, and no view was

@@ -13,8 +13,11 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/escape.h"
+#include "config/alike.h"
 #include "files/filesystem.h"
 #include "files/metrics.h"
+#include "files/presence.h"
 #include "files/shard.h"
 #include "files/user.h"
 #include "files/user_writes.h"
@@ -116,6 +119,7 @@ struct sample {
 	int64_t connected, timeout_ms, lease_left_ms, lost, setbacks, moratorium_ms, reconnects;
 	int64_t by_message, by_store;
 	int64_t names, bytes, used_bytes, quota_bytes, full, corrupt;
+	int64_t hosts;
 };
 
 static void count_worn(void *context, const struct engine_worn *worn)
@@ -155,6 +159,7 @@ static struct sample sample_of(const struct shard *shard)
 		.quota_bytes = space.quota_bytes,
 		.full = space.bytes < 0 ? -1 : space.is_full,
 		.corrupt = space.bytes < 0 ? -1 : space.is_corrupt,
+		.hosts = presence_count(shard->presence),
 	};
 	engine_each_worn(shard->engine, count_worn, &sample);
 	return sample;
@@ -204,6 +209,10 @@ static const struct family families[] = {
 	 "Grants to who waited for another host, and was told by that host of its release."},
 	{"dlockfs_grants_by_store_total", COUNTER, OF(by_store),
 	 "Grants to who waited for another host that could have told, and was told by the store."},
+	{"dlockfs_hosts", GAUGE, OF(hosts),
+	 "Hosts with a session below the store's root, this one included, when that was last "
+	 "asked; "
+	 "absent if not known."},
 	{"dlockfs_store_root_names", GAUGE, OF(names),
 	 "Locks and directories directly below the root; absent if not known."},
 	{"dlockfs_store_database_bytes", GAUGE, OF(bytes),
@@ -235,6 +244,40 @@ static void write_family(const struct shards *shards, FILE *file, const struct f
 			fprintf(file, "%" PRId64 ".%03" PRId64 "\n", number / 1000, number % 1000);
 		else
 			fprintf(file, "%" PRId64 "\n", number);
+	}
+}
+
+/* The text in quotes; a backslash in it as two. */
+static void write_label(FILE *file, const char *key, const char *text)
+{
+	char escaped[1024];
+
+	escape_format(escaped, sizeof(escaped), text);
+	fprintf(file, "%s=\"", key);
+	for (const char *at = escaped; *at != '\0'; at++)
+		fprintf(file, "%s%c", *at == '\\' || *at == '"' ? "\\" : "", *at);
+	fputc('"', file);
+}
+
+/* By which hosts that have different roots, or settings, are found. */
+static void write_stores(const struct filesystem *filesystem, FILE *file)
+{
+	write_head(file, "dlockfs_store_info", "gauge",
+		   "Where the locks are, and a number of the settings that have to be alike on all "
+		   "hosts; always 1.");
+	for (size_t i = 0; i < filesystem->shards->count; i++) {
+		const struct shard *shard = &filesystem->shards->list[i];
+		const struct store_url *url = &filesystem->config->stores[i].url;
+
+		fputs("dlockfs_store_info{", file);
+		write_label(file, "scheme", url->scheme);
+		fputc(',', file);
+		write_label(file, "root",
+			    url->root == NULL	 ? ""
+			    : *url->root != '\0' ? url->root
+						 : "/");
+		fprintf(file, ",hash=\"%016" PRIx64 "\"%s%s} 1\n",
+			config_alike_hash(filesystem->config, i), comma(shard), shard->label);
 	}
 }
 
@@ -370,6 +413,7 @@ void metrics_text_write(const struct filesystem *filesystem, FILE *file)
 	write_number(file, "dlockfs_up", "gauge", 1, "Whether the daemon answers.");
 	write_seconds(file, "dlockfs_sample_time_seconds", clock_wall_ms(),
 		      "When these numbers were read, in seconds since 1970.");
+	write_stores(filesystem, file);
 	write_locks(filesystem, file);
 	for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
 		write_family(filesystem->shards, file, &families[i]);

@@ -5,6 +5,7 @@
 #include "status/file.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/peering.h"
+#include "files/presence.h"
 #include "files/shard.h"
 #include "files/user.h"
 #include "handles/brief.h"
@@ -207,6 +209,17 @@ static void write_warning(void *context, const char *text)
 	write_line(context, "store_warning", text);
 }
 
+/* This host among others; what is not known is left out. */
+static void write_hosts(const struct shard *shard, FILE *out)
+{
+	int64_t count = presence_count(shard->presence);
+
+	if (count >= 0)
+		fprintf(out, "hosts=%" PRId64 "\n", count);
+	if (presence_error(shard->presence) != 0)
+		write_line(out, "hosts_error", strerror(-presence_error(shard->presence)));
+}
+
 static void write_shard(const struct shard *shard, FILE *out)
 {
 	struct engine_counts counts = engine_counts(shard->engine);
@@ -225,6 +238,7 @@ static void write_shard(const struct shard *shard, FILE *out)
 	if (peering_address(shard) != NULL)
 		fprintf(out, "by_message=%" PRIu64 "\nby_store=%" PRIu64 "\n", counts.by_message,
 			counts.by_store);
+	write_hosts(shard, out);
 	write_space(shard->store, out);
 	if (shard->store->ops->warn != NULL)
 		shard->store->ops->warn(shard->store, write_warning, out);
@@ -271,7 +285,11 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 }
 
 const struct status_file status_files[] = {
-	{"status", .produce = write_status},	    {"users", .produce = user_write_all},
-	{"queues", .wait = STATUS_WAIT_OPEN},	    {"jobs", .wait = STATUS_WAIT_JOBS},
-	{"metrics", .produce = metrics_text_write}, {.name = NULL},
+	{"status", .produce = write_status},
+	{"users", .produce = user_write_all},
+	{"queues", .wait = STATUS_WAIT_OPEN},
+	{"jobs", .wait = STATUS_WAIT_JOBS},
+	{"hosts", .wait = STATUS_WAIT_HOSTS},
+	{"metrics", .produce = metrics_text_write},
+	{.name = NULL},
 };

@@ -6,6 +6,8 @@
  *   .dlockfs/status       this daemon                                   file.c
  *   .dlockfs/users        what each user has, of its limits             files/user.c
  *   .dlockfs/queues       the queues of all locks, of all hosts
+ *   .dlockfs/jobs         the runs of jobs
+ *   .dlockfs/hosts        the hosts of each store
  *   .dlockfs/metrics      counters and histograms                       handles/metrics_text.c
  *   .dlockfs/locks/a/b    the queue of one lock: names as they are in the store
  *

@@ -6,14 +6,17 @@
 #include "status/wait.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
 #include "base/escape.h"
 #include "base/platform.h"
+#include "config/alike.h"
 #include "files/access.h"
 #include "files/filesystem.h"
+#include "files/presence.h"
 #include "files/shard.h"
 #include "files/user.h"
 #include "kernel/request.h"
@@ -166,13 +169,53 @@ static int merge(struct status_wait *wait, char **ret, size_t *ret_bytes)
 	return error;
 }
 
+/* The hosts of all stores */
+
+static void write_store(const struct part *part, FILE *out)
+{
+	const struct config *config = part->wait->filesystem->config;
+	size_t number = shard_number(part->shard);
+	const struct store_url *url = &config->stores[number].url;
+
+	fprintf(out, "store=%s", url->scheme);
+	if (url->root != NULL) {
+		fputs(" root=", out);
+		escape_write(out, url->root[0] != '\0' ? url->root : "/");
+	}
+	fprintf(out, " settings=%016" PRIx64, config_alike_hash(config, number));
+	if (part->shard->prefix[0] != '\0') {
+		fputs(" prefix=", out);
+		escape_write(out, part->shard->prefix);
+	}
+	if (!presence_is_told(part->shard->presence))
+		fputs(" told=no", out);
+	if (part->error != 0)
+		fprintf(out, " error=%s", strerrorname_np(-part->error));
+	fputc('\n', out);
+}
+
+static int join_hosts(struct status_wait *wait, char **ret, size_t *ret_bytes)
+{
+	FILE *out = open_memstream(ret, ret_bytes);
+
+	if (out == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < wait->parts_count; i++) {
+		write_store(&wait->parts[i], out);
+		fwrite(wait->parts[i].text, 1, wait->parts[i].text_bytes, out);
+	}
+	return fclose(out) == 0 ? 0 : -ENOMEM;
+}
+
 /* All stores have answered. */
 static void reply_merged(struct status_wait *wait)
 {
+	int (*join)(struct status_wait *, char **, size_t *) =
+		wait->kind == STATUS_WAIT_HOSTS ? join_hosts : merge;
 	char *text = NULL;
 	size_t bytes = 0;
 
-	if (merge(wait, &text, &bytes) != 0) {
+	if (join(wait, &text, &bytes) != 0) {
 		free(text);
 		text = NULL;
 	}
@@ -338,7 +381,7 @@ static void on_text(void *context, int error, const char *text, size_t text_byte
 {
 	struct part *part = context;
 	struct status_wait *wait = part->wait;
-	bool merges = wait->parts_count > 1 || wait->restricted;
+	bool merges = wait->parts_count > 1 || wait->restricted || wait->kind == STATUS_WAIT_HOSTS;
 	char *copy;
 
 	if (handle_error(part, error))
@@ -386,6 +429,8 @@ static int begin_view(struct part *part)
 		part->limit_ms = wait->filesystem->now_ms + limit_of(wait, part->shard);
 	if (wait->kind == STATUS_WAIT_JOBS)
 		error = view_runs(viewer, &events, part, &part->view);
+	else if (wait->kind == STATUS_WAIT_HOSTS)
+		error = view_hosts(viewer, &events, part, &part->view);
 	else if (wait->kind != STATUS_WAIT_OPEN)
 		error = view_names(viewer, wait->lock, &events, part, &part->view);
 	else if (wait->lock != NULL)
@@ -395,6 +440,14 @@ static int begin_view(struct part *part)
 	if (error == 0 && part->turn != NULL)
 		part->turn->part = part;
 	return error;
+}
+
+/* Whether the store has anything of that kind. */
+static bool has_any(enum status_wait_kind kind, const struct shard *shard)
+{
+	if (kind == STATUS_WAIT_JOBS)
+		return (shard->abilities & STORE_HAS_KEPT) != 0;
+	return kind != STATUS_WAIT_HOSTS || presence_is_told(shard->presence);
 }
 
 /* Adds a part for the store of the lock, or for each store. */
@@ -410,8 +463,7 @@ static void add_parts(struct status_wait *wait, const char *lock)
 			lock != NULL ? shard_of(filesystem, lock) : &filesystem->shards->list[i];
 		part->since_ms = filesystem->now_ms;
 		part->limit_ms = INT64_MAX;
-		part->over = wait->kind == STATUS_WAIT_JOBS &&
-			     (part->shard->abilities & STORE_HAS_KEPT) == 0;
+		part->over = !has_any(wait->kind, part->shard);
 		if (wait->turns != NULL)
 			part->turn = &wait->turns->list[part->shard - filesystem->shards->list];
 	}
@@ -434,7 +486,8 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 	wait->kind = kind;
 	wait->path = strdup(path);
 	wait->lock = lock != NULL ? strdup(lock) : NULL;
-	wait->restricted = lock == NULL && uid != 0 && config_has_access(filesystem->config);
+	wait->restricted = lock == NULL && kind != STATUS_WAIT_HOSTS && uid != 0 &&
+			   config_has_access(filesystem->config);
 	if (info != NULL)
 		wait->info = *info;
 	/* LOOKUP takes no turns: it keeps other callers out of the directory. */

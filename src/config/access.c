@@ -49,6 +49,8 @@ static const struct member {
 	{"etcd_password_file", SECRET(password), STORE_SCHEME_ETCD},
 	{"redis_user", TEXT(redis_user), STORE_SCHEME_REDIS},
 	{"redis_password_file", SECRET(redis_password), STORE_SCHEME_REDIS},
+	{"sentinel_user", TEXT(sentinel_user), STORE_SCHEME_REDIS},
+	{"sentinel_password_file", SECRET(sentinel_password), STORE_SCHEME_REDIS},
 };
 
 /* The text, or the file of the secret. */
@@ -271,12 +273,18 @@ static bool check_redis(const struct store_access *access, const struct store_ur
 {
 	struct lone lone = find_lone_of_tls(access);
 	const char *tls = find_set(access, "tls_"), *own = find_set(access, "redis_");
+	const char *sentinel = find_set(access, "sentinel_");
 	bool is_redis = strcmp(url->scheme, STORE_SCHEME_REDIS) == 0;
 
 	note_lone(&lone, "redis_user", access->redis_user != NULL, "redis_password_file",
 		  access->redis_password.file != NULL);
+	note_lone(&lone, "sentinel_user", access->sentinel_user != NULL, "sentinel_password_file",
+		  access->sentinel_password.file != NULL);
 	if (!check_own(access, STORE_SCHEME_REDIS, fault) || !check_lone(&lone, fault))
 		return false;
+	if (is_redis && sentinel != NULL && !store_url_has_sentinels(url))
+		return accuse(fault, sentinel, "%s, but url has no +sentinel, expected it there",
+			      sentinel);
 	if (is_redis && tls != NULL && !url->has_tls)
 		return accuse(fault, tls, "%s, but url is redis://, expected rediss://", tls);
 	return own == NULL || (url->user == NULL && url->password == NULL) ||

@@ -48,6 +48,8 @@ struct store_access {
 	struct secret_file password;
 	char *redis_user; /* and its password; without a user that of the default user */
 	struct secret_file redis_password;
+	char *sentinel_user; /* likewise, of Sentinels */
+	struct secret_file sentinel_password;
 };
 
 /* Copies into *ret, for store_access_finish(). Returns 0 or -ENOMEM. */

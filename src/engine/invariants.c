@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/books/bequest.h"
 #include "engine/books/claim.h"
 #include "engine/books/conflict.h"
 #include "engine/books/lock.h"
@@ -92,6 +93,18 @@ static bool is_to_be_read(const struct claim *claim)
 	return claim->overseen && !claim->shown;
 }
 
+/* Whether it waits for the end of what this host has bequeathed, as the engine knows. */
+static bool is_barred(const struct claim *claim)
+{
+	const struct bequest *bequest;
+
+	DL_FOREACH (claim->place.lock->bequests, bequest) {
+		if (bequest->bars)
+			return true;
+	}
+	return false;
+}
+
 /* The claim in front that is in the way; NULL: none is. */
 static const struct place *find_in_the_way(const struct claim *claim)
 {
@@ -144,7 +157,8 @@ static void check_queue_claim(const struct claim *claim)
 				claim_first_asked(claim) == NULL ||
 				(claim->careful && !claim->fresh) || is_to_be_shown(claim) ||
 				is_to_be_read(claim) || !lock_is_sure(claim->place.lock) ||
-				claim->marker.marking || lock_has_ends_to_hear(claim->place.lock) ||
+				claim->marker.marking || is_barred(claim) ||
+				lock_has_ends_to_hear(claim->place.lock) ||
 				claim->place.lock->engine->retry_ms != INT64_MAX ||
 				claim->place.lock->engine->grants.barred || /* it is due at once */
 				!lock_may_grant(claim->place.lock->engine),

@@ -221,6 +221,8 @@ static bool is_sure(struct claim *claim)
 		claim->place.says_waits = false;
 		claim_amend(claim);
 	}
+	if (!bequest_lets_hold(claim))
+		return false;
 	if (!claim->careful)
 		return is_shown(claim) && is_read(claim) && lets_hold(claim);
 	if (!claim->fresh && !claim->data.amended && claim->list_wanted == 0)

@@ -5,7 +5,6 @@
 #include "peers/contacts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* uthash: what cannot be added for want of memory is left out. */
 #define HASH_NONFATAL_OOM 1
@@ -13,6 +12,8 @@
 	do {                                                                                       \
 	} while (0)
 #include <uthash.h>
+
+#include "peers/seal.h"
 
 #define NEVER INT64_MIN
 
@@ -98,7 +99,7 @@ bool contacts_hear(struct contacts *contacts, const union address *address,
 {
 	struct contact *contact = find(contacts, address);
 
-	if (contact == NULL || memcmp(&contact->nonce, nonce, sizeof(*nonce)) != 0)
+	if (contact == NULL || !seal_same_nonce(&contact->nonce, nonce))
 		return false;
 	contact->is_open = contact->is_silent = false;
 	contact->heard_ms = now_ms;

@@ -286,7 +286,7 @@ static bool take_told(struct peers *peers, size_t store, const struct packet *pa
 	struct packet_nonce nonce;
 
 	if (!make_nonce(peers, packet->texts[0], packet->texts[2], packet->texts[1], &nonce) ||
-	    memcmp(&nonce, &packet->proof, sizeof(nonce)) != 0)
+	    !seal_same_nonce(&nonce, &packet->proof))
 		return false;
 	peers->events->on_told(peers->context, store, &teller, packet->texts[0], packet->texts[1],
 			       packet->texts + 2, packet->count - 2);

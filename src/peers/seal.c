@@ -143,6 +143,11 @@ bool seal_holds(struct seal *seal, const uint8_t *packet, size_t bytes)
 	       CRYPTO_memcmp(packet + bytes - PACKET_SEAL_BYTES, sum, PACKET_SEAL_BYTES) == 0;
 }
 
+bool seal_same_nonce(const struct packet_nonce *a, const struct packet_nonce *b)
+{
+	return CRYPTO_memcmp(a->bytes, b->bytes, PACKET_NONCE_BYTES) == 0;
+}
+
 #else
 
 const bool seal_is_possible = false;
@@ -180,6 +185,12 @@ bool seal_number(struct seal *seal, const char *const *texts, size_t count,
 bool seal_holds(struct seal *seal, const uint8_t *packet, size_t bytes)
 {
 	(void)seal, (void)packet, (void)bytes;
+	return false;
+}
+
+bool seal_same_nonce(const struct packet_nonce *a, const struct packet_nonce *b)
+{
+	(void)a, (void)b;
 	return false;
 }
 

@@ -47,6 +47,9 @@ bool seal_put(struct seal *seal, uint8_t *packet, size_t bytes);
 bool seal_number(struct seal *seal, const char *const *texts, size_t count,
 		 uint8_t ret[PACKET_NONCE_BYTES]);
 
+/* Whether two nonces are one. Takes the same time wherever they differ. */
+bool seal_same_nonce(const struct packet_nonce *a, const struct packet_nonce *b);
+
 /* Whether the seal of a packet is right. Takes the same time wherever it is wrong. */
 bool seal_holds(struct seal *seal, const uint8_t *packet, size_t bytes);
 

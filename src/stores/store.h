@@ -303,6 +303,11 @@ struct store_ops {
 	/* Delivers the events that have come. */
 	void (*dispatch)(struct store *store);
 
+	/* Whether dispatch() has something to do that the descriptor does not tell: what the store
+	 * was asked since the last one. To be asked before the descriptor is waited for. NULL: the
+	 * descriptor tells all. */
+	bool (*is_due)(const struct store *store);
+
 	/* Puts a claim at the end of the queue of `path`, with `text` (claim/data.h) as its data.
 	 * In a store that other clients can see, a claim of CLAIM_CURATOR_ANY has a companion,
 	 * which comes and goes with it: place(), prove(), withdraw() and remove() treat the two as

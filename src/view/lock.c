@@ -22,7 +22,7 @@ void view_lock_free(struct view_lock *lock)
 	if (lock->by_plain.tbl != NULL)
 		HASH_DELETE(by_plain, lock->view->in_tops, lock);
 	view_file_free(lock->file);
-	free(lock->runs);
+	free(lock->lines);
 	free(lock->claims);
 	free(lock->path);
 	free(lock);
@@ -46,8 +46,8 @@ static unsigned int questions_of(const struct view_lock *lock)
 {
 	enum view_kind kind = lock->view->kind;
 
-	if (kind == VIEW_RUNS)
-		return lock->plain[0] == '\0' ? ASK_JOBS : ASK_RUNS;
+	if (kind == VIEW_SHELF)
+		return lock->plain[0] == '\0' ? ASK_SHELF : ASK_SHELVED;
 	if (lock->top_bytes == SIZE_MAX || kind == VIEW_ORPHANS)
 		return ASK_LOOK;
 	if (!lock->is_top)
@@ -79,7 +79,7 @@ struct view_lock *view_lock_add(struct view *view, const char *plain)
 		return NULL;
 	lock->view = view;
 	strcpy(lock->plain, plain);
-	lock->top_bytes = view->kind == VIEW_RUNS ? SIZE_MAX : top_bytes_of(view->viewer, plain);
+	lock->top_bytes = view->kind == VIEW_SHELF ? SIZE_MAX : top_bytes_of(view->viewer, plain);
 	lock->is_top = lock->top_bytes == bytes;
 	lock->path = queue_path(lock);
 	lock->to_ask = questions_of(lock);
@@ -202,7 +202,7 @@ int view_lock_take_error(struct view_lock *lock, int error)
 {
 	if (error == -ENOENT && (lock->to_ask != 0 || lock->found))
 		return 0;
-	if (lock->view->kind != VIEW_QUEUES && lock->view->kind != VIEW_RUNS &&
+	if (lock->view->kind != VIEW_QUEUES && lock->view->kind != VIEW_SHELF &&
 	    lock->view->kind != VIEW_ORPHANS)
 		return error;
 	if (error == -EACCES || error == -EIO)

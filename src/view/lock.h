@@ -18,17 +18,19 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-enum view_kind { VIEW_QUEUE, VIEW_QUEUES, VIEW_RUNS, VIEW_NAMES, VIEW_ORPHANS };
+enum view_kind { VIEW_QUEUE, VIEW_QUEUES, VIEW_SHELF, VIEW_NAMES, VIEW_ORPHANS };
 
 /* What is asked about a lock, in this order. */
 enum view_question {
 	ASK_FILE = 1,  /* the file itself */
 	ASK_FILES = 2, /* the names in the directory of files */
 	ASK_LOOK = 4,  /* the queue */
-	/* VIEW_RUNS: */
-	ASK_JOBS = 8,  /* which locks have runs */
-	ASK_RUNS = 16, /* the runs of the lock */
+	/* VIEW_SHELF (shelf.h): */
+	ASK_SHELF = 8,	  /* of the directory: which files there are */
+	ASK_SHELVED = 16, /* what the file says */
 };
+
+struct view_shelf;
 
 struct view_lock {
 	union { /* first: the store knows it by this */
@@ -50,7 +52,7 @@ struct view_lock {
 	bool is_top;		 /* a directory of files, which is no lock */
 	size_t top_bytes;	 /* the length of the path of that directory; SIZE_MAX: none */
 	struct view_file *file;	 /* NULL: it is none */
-	char *runs;		 /* VIEW_RUNS: its lines; NULL: none are known */
+	char *lines;		 /* VIEW_SHELF: what is shown of it; NULL: nothing */
 	UT_hash_handle by_plain; /* in view->in_tops, if it is, or is in, such a directory */
 	char *path;   /* of its queue, in the form of claim/file_path.h: that of a file is
 			 known once the file was asked for */
@@ -62,6 +64,7 @@ struct view {
 	struct view *prev, *next;		/* in viewer->views */
 	struct view *asking_prev, *asking_next; /* in viewer->asking */
 	enum view_kind kind;
+	const struct view_shelf *shelf; /* VIEW_SHELF */
 	const struct view_events *events;
 	void *context;
 	bool asking;

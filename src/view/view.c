@@ -19,6 +19,7 @@
 #include "claim/marker.h"
 #include "view/claim.h"
 #include "view/holders.h"
+#include "view/hosts.h"
 #include "view/lock.h"
 #include "view/runs.h"
 #include "view/user.h"
@@ -98,8 +99,8 @@ static void on_looked(struct store_look *look, int error, const char *const *nam
 static void on_claim(struct store_read *read, int error, const struct store_claim *claim);
 static void on_file(struct store_read *read, int error, const struct store_claim *claim);
 static void on_files(struct store_files *files, int error, const char *const *names, size_t count);
-static void on_jobs(struct store_files *files, int error, const char *const *names, size_t count);
-static void on_runs(struct store_read *read, int error, const struct store_claim *claim);
+static void on_shelf(struct store_files *files, int error, const char *const *names, size_t count);
+static void on_shelved(struct store_read *read, int error, const struct store_claim *claim);
 
 static int ask_for_claim(struct view *view)
 {
@@ -143,12 +144,12 @@ static int ask_for_files(struct store *store, struct view_lock *lock)
 	return error;
 }
 
-static int ask_for_runs(struct store *store, struct view_lock *lock)
+static int ask_for_shelved(struct store *store, struct view_lock *lock)
 {
-	char *path = view_runs_path(lock);
+	char *path = view_shelf_path(lock);
 	int error = -ENOMEM;
 
-	lock->read.done = on_runs;
+	lock->read.done = on_shelved;
 	if (path != NULL)
 		error = store->ops->read(store, &lock->read, path, NULL);
 	free(path);
@@ -166,11 +167,11 @@ static int ask_for_lock(struct view *view)
 		error = ask_for_file(store, lock);
 	} else if (question == ASK_FILES) {
 		error = ask_for_files(store, lock);
-	} else if (question == ASK_JOBS) {
-		lock->files.done = on_jobs;
-		error = store->ops->files(store, &lock->files, RUNS_DIRECTORY);
-	} else if (question == ASK_RUNS) {
-		error = ask_for_runs(store, lock);
+	} else if (question == ASK_SHELF) {
+		lock->files.done = on_shelf;
+		error = store->ops->files(store, &lock->files, view->shelf->directory);
+	} else if (question == ASK_SHELVED) {
+		error = ask_for_shelved(store, lock);
 	} else {
 		lock->look.done = on_looked;
 		lock->looked = true;
@@ -223,8 +224,8 @@ static int write_lock(FILE *out, const struct view *view, const struct view_lock
 		fputs("lock=", out);
 		escape_write(out, lock->plain);
 		fprintf(out, " error=%s\n", strerrorname_np(-lock->error));
-	} else if (view->kind == VIEW_RUNS) {
-		view_runs_write(out, lock);
+	} else if (view->kind == VIEW_SHELF) {
+		fputs(lock->lines != NULL ? lock->lines : "", out);
 	} else if (any) {
 		if (engine != NULL)
 			view_users_add_orphans(lock->claims, lock->count, engine, lock->path);
@@ -371,25 +372,25 @@ static void on_files(struct store_files *files, int error, const char *const *na
 	lock_answered(lock, error);
 }
 
-static void on_jobs(struct store_files *files, int error, const char *const *names, size_t count)
+static void on_shelf(struct store_files *files, int error, const char *const *names, size_t count)
 {
 	struct view_lock *lock = (struct view_lock *)files;
 
 	if (error != 0)
 		error = view_lock_take_error(lock, error);
 	else if (!lock->view->over)
-		error = view_runs_take_jobs(lock, names, count);
+		error = view_shelf_take_names(lock, names, count);
 	lock_answered(lock, error);
 }
 
-static void on_runs(struct store_read *read, int error, const struct store_claim *claim)
+static void on_shelved(struct store_read *read, int error, const struct store_claim *claim)
 {
 	struct view_lock *lock = (struct view_lock *)read;
 
 	if (error != 0)
 		error = view_lock_take_error(lock, error);
 	else if (!lock->view->over)
-		error = view_runs_take(lock, claim);
+		error = lock->view->shelf->take(lock, claim);
 	lock_answered(lock, error);
 }
 
@@ -432,8 +433,9 @@ void viewer_destroy(struct viewer *viewer)
 	free(viewer);
 }
 
-static int start(struct viewer *viewer, enum view_kind kind, const char *path,
-		 const struct view_events *events, void *context, struct view **ret)
+static int start(struct viewer *viewer, enum view_kind kind, const struct view_shelf *shelf,
+		 const char *path, const struct view_events *events, void *context,
+		 struct view **ret)
 {
 	struct view *view = calloc(1, sizeof(*view));
 	struct view_lock *lock;
@@ -442,6 +444,7 @@ static int start(struct viewer *viewer, enum view_kind kind, const char *path,
 		return -ENOMEM;
 	view->viewer = viewer;
 	view->kind = kind;
+	view->shelf = shelf;
 	view->events = events;
 	view->context = context;
 	view->ranges_left = VIEW_RANGES_MAX;
@@ -464,31 +467,37 @@ static int start(struct viewer *viewer, enum view_kind kind, const char *path,
 int view_queue(struct viewer *viewer, const char *path, const struct view_events *events,
 	       void *context, struct view **ret)
 {
-	return start(viewer, VIEW_QUEUE, path, events, context, ret);
+	return start(viewer, VIEW_QUEUE, NULL, path, events, context, ret);
 }
 
 int view_queues(struct viewer *viewer, const char *path, const struct view_events *events,
 		void *context, struct view **ret)
 {
-	return start(viewer, VIEW_QUEUES, path, events, context, ret);
+	return start(viewer, VIEW_QUEUES, NULL, path, events, context, ret);
 }
 
 int view_runs(struct viewer *viewer, const struct view_events *events, void *context,
 	      struct view **ret)
 {
-	return start(viewer, VIEW_RUNS, "", events, context, ret);
+	return start(viewer, VIEW_SHELF, &view_runs_shelf, "", events, context, ret);
+}
+
+int view_hosts(struct viewer *viewer, const struct view_events *events, void *context,
+	       struct view **ret)
+{
+	return start(viewer, VIEW_SHELF, &view_hosts_shelf, "", events, context, ret);
 }
 
 int view_names(struct viewer *viewer, const char *path, const struct view_events *events,
 	       void *context, struct view **ret)
 {
-	return start(viewer, VIEW_NAMES, path, events, context, ret);
+	return start(viewer, VIEW_NAMES, NULL, path, events, context, ret);
 }
 
 int view_search_orphans(struct viewer *viewer, const char *path, const struct view_events *events,
 			void *context, struct view **ret)
 {
-	return start(viewer, VIEW_ORPHANS, path, events, context, ret);
+	return start(viewer, VIEW_ORPHANS, NULL, path, events, context, ret);
 }
 
 uint64_t viewer_progress(const struct viewer *viewer)

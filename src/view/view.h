@@ -111,6 +111,17 @@ struct view_files {
  *     start=1795305554127 took=4 every=300000 status=1 token=4720 uid=0 host=web2
  */
 
+/* The text of view_hosts(): for each host of the store a line, and a line for each of its settings
+ * that have to be alike on all (claim/host_entry.h):
+ *
+ *     session=0x10000c19ba40000 since=1795305254 self=yes host=web1 version=0.9.0 settings=2f0c6a
+ *     setting=[locks%20"job-*"]%20slots=4
+ *
+ *   since   when the entry was written, in seconds since 1970 by the clock of the service, on etcd
+ *           of the host: when the session began, or the daemon was started anew or reloaded
+ *   self    yes: it is this host
+ */
+
 struct viewer; /* makes the views of one store */
 struct view;   /* a view under way */
 
@@ -156,6 +167,10 @@ int view_queues(struct viewer *viewer, const char *path, const struct view_event
  * view_queues() otherwise. */
 int view_runs(struct viewer *viewer, const struct view_events *events, void *context,
 	      struct view **ret);
+
+/* The hosts of the store, which has STORE_HAS_FILES. As view_queues() otherwise. */
+int view_hosts(struct viewer *viewer, const struct view_events *events, void *context,
+	       struct view **ret);
 
 /* Asks what exists at the path; on_names() is called. As view_queue() otherwise. */
 int view_names(struct viewer *viewer, const char *path, const struct view_events *events,

@@ -148,6 +148,8 @@ class Reach:
         self.number("take and release with keep: requests to ZooKeeper", ("alone", 1, "keep", "requests"), 0.01)
         self.number("take and release with keep: FUSE requests", ("alone", 1, "keep", "fuse_requests"), 3)
         self.relation("take and release, keep / GlusterFS", keep, ("alone", 1, "gluster", median), 1)
+        self.relation("take and release, keep / FUSE mount that locks nothing", keep, ("alone", 1, "fuse-floor", median), 1.15)
+        self.relation("take and release, strict / raw client: p99", ("alone", 1, "strict", "p99_us"), ("alone", 1, "raw", "p99_us"), 1.2)
         self.relation(
             "64 locks at once, strict / raw client: rate", ("many", 64, "strict", "rate"), ("many", 64, "raw", "rate"), at_least=0.8
         )
@@ -177,6 +179,7 @@ class Reach:
                 f"{size} clients on one host, strict: overtaken",
                 ("contended", size, "strict", "overtaken"), 0.005, form="{:.1%}",
             )
+        self.print_peers("10 waiters on three hosts with peers", "")
         self.print_etcd()
         self.print_redis()
         self.relation(
@@ -186,6 +189,20 @@ class Reach:
         for key, name in ("handoff3", "handoff"), ("both3", "handoff and keep"):
             self.number(
                 f"requests saved by {name} on three hosts", ("savings", 12, key, "saved"), at_least=0.7, form="{:.0%}"
+            )
+
+    def print_peers(self, what, servers):
+        """Hand-overs between hosts that tell each other."""
+        hand_over, median = ("waiters", 10, f"peers{servers}3", "median_us"), "median_us"
+        self.relation(f"{what}: hand-over / delete + watch event", hand_over, ("waiters", 10, f"handover{servers}", median), 0.5)
+        here, packet = self.value("waiters", 10, f"strict{servers}", median), self.value("waiters", 10, "oneway", median)
+        if here and packet:
+            self.number(f"{what}: hand-over, µs; one host + 1.5 × UDP", hand_over, here + 1.5 * packet, form="{:.0f}")
+        self.number(f"{what}: out of order", ("waiters", 10, f"peers{servers}3", "out_of_order"), 0, form="{:.0f}")
+        for size in sorted({size for workload, size, _ in self.values if workload == "contended"}):
+            self.number(
+                f"{what.replace('10 waiters', f'{size} clients')}: overtaken",
+                ("contended", size, f"peers{servers}3", "overtaken"), 0.005, form="{:.1%}",
             )
 
     def print_etcd(self):
@@ -201,6 +218,7 @@ class Reach:
             "etcd: 10 waiters on three hosts: hand-over / delete + watch event",
             ("waiters", 10, "strict-etcd3", median), ("waiters", 10, "handover-etcd", median), 1.2,
         )
+        self.print_peers("etcd: 10 waiters on three hosts with peers", "-etcd")
         for size in sorted({size for workload, size, _ in self.values if workload == "waiters"}):
             self.number(f"etcd: {size:,} waiters on one host: requests", ("waiters", size, "strict-etcd", "requests"), 3)
 

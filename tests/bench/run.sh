@@ -69,16 +69,17 @@ missing() {
     ! wanted "$1" || printf '%s\t%s\t%s missing\t%s\n' "$1" "$2" "$3" "$4" >>"$dir/contenders"
 }
 
-# mounts NAME OPTION...: three hosts with the same configuration, $dir/NAME1 to NAME3. Fails if they do not start.
+# mounts NAME OPTION...: three hosts with the same configuration, $dir/NAME1 to NAME3, but for the number of the host where an
+# option has %host. Fails if they do not start.
 mounts() {
     local name=$1 number
     shift
-    if ! reason=$("$dlockfs" --check --store "$store" "$@" "$dir" 2>&1); then
+    if ! reason=$("$dlockfs" --check --store "$store" "${@//%host/1}" "$dir" 2>&1); then
         reason=${reason##*$'\n'}
         return 1
     fi
     for number in 1 2 3; do
-        start_dlockfs "$name$number" "$@"
+        start_dlockfs "$name$number" "${@//%host/$number}"
     done
 }
 
@@ -109,12 +110,18 @@ add_kept() {
         "$programs/flock_clients" flock "$dir/kept1/job"
 }
 
+# peers: the option of hosts that tell each other.
+peers() {
+    echo "peers=127.0.0.%host:$(free_port)"
+}
+
 add_dlockfs() {
     local kind
     on_mounts strict "dlockfs strict" "$everything holds" "contended readers waiters=1000 savings"
     on_mounts handoff "dlockfs handoff=$handoff" "$everything" "contended readers waiters=1000 savings" -o "handoff=$handoff"
     on_mounts keep "dlockfs keep=$keep" "$everything" "contended readers waiters=1000 savings" -o "keep=$keep"
     on_mounts both "dlockfs handoff and keep" "" "savings" -o "handoff=$handoff,keep=$keep"
+    on_mounts peers "dlockfs strict with peers" "" "contended waiters=1000" -o "$(peers)"
     wanted strict || return 0
     for kind in open excl range; do
         contender "$kind" "dlockfs strict by $kind" "alone zookeeper mount=$dir/strict1" \
@@ -177,7 +184,7 @@ add_kazoo() {
 
 add_etcd() {
     local words="alone many contended waiters=1000" words_of_tool="alone contended=32" server_word=etcd etcd_durable=yes store
-    wanted raw-etcd strict-etcd strict-etcd3 etcd etcdctl || return 0
+    wanted raw-etcd {strict,peers}-etcd{,3} etcd etcdctl || return 0
     if needs etcd etcdctl; then
         start_etcd
         server_word=etcd=$(etcd_address)
@@ -193,6 +200,7 @@ add_etcd() {
     elif [ "$server_word" != etcd ]; then
         contender raw-etcd "etcd, raw C client" "alone many $server_word" "$programs/raw_etcd" "$(etcd_address)"
         on_mounts strict-etcd "dlockfs strict on etcd" "alone many contended waiters" "contended waiters=1000"
+        on_mounts peers-etcd "dlockfs strict with peers on etcd" "" "contended waiters=1000" -o "$(peers)"
         return
     fi
     missing raw-etcd "etcd, raw C client" "alone many etcd" "$reason"
@@ -243,6 +251,15 @@ add_gluster() {
     fi
 }
 
+# What no lock on a FUSE mount goes below.
+add_fuse_floor() {
+    wanted fuse-floor || return 0
+    mkdir "$dir/fuse-floor"
+    start fuse-floor "$programs/fuse_floor" "$dir/fuse-floor"
+    expect fuse-floor mounted
+    contender fuse-floor "FUSE mount that locks nothing" alone "$programs/flock_clients" flock "$dir/fuse-floor/job"
+}
+
 add_tmpfs() {
     mkdir "$dir/tmpfs"
     mount -t tmpfs tmpfs "$dir/tmpfs"
@@ -256,7 +273,7 @@ for workload; do
 done
 install_packages
 [ -e "$build/build.ninja" ] || meson setup "$build" "$source_dir" >"$dir/build.log" || fail "$(tail "$dir/build.log")"
-ninja -C "$build" dlockfs tests/bench/raw tests/bench/flock_clients >"$dir/build.log" 2>&1 || fail "$(tail "$dir/build.log")"
+ninja -C "$build" dlockfs tests/bench/{raw,datagram,fuse_floor,flock_clients} >"$dir/build.log" 2>&1 || fail "$(tail "$dir/build.log")"
 mkdir -p "$output"
 
 begin=$SECONDS
@@ -265,6 +282,7 @@ start_zookeeper
 # GlusterFS comes first: its namespace has a copy of all mounts that were there before.
 : >"$dir/contenders"
 contender raw "ZooKeeper, raw C client" "alone many crowded zookeeper" "$programs/raw" "$(zookeeper_address)"
+contender udp "UDP" "" "$programs/datagram"
 add_gluster
 add_dlockfs
 add_kept
@@ -274,6 +292,7 @@ missing recipe-c "ZooKeeper's recipe in C" "alone" "no Debian package has it"
 add_kazoo
 add_etcd
 add_redis
+add_fuse_floor
 add_tmpfs
 status=0
 "$python" "$tests/bench/bench.py" "$dir/contenders" "$(zookeeper_address)" "$output" "$@" || status=$?

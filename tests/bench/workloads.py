@@ -169,20 +169,26 @@ def many(bench):
 
 
 class Floors:
-    """What servers take at least for what hosts tell each other through them, measured in the rounds of a workload."""
+    """What it takes at least that hosts tell each other something, through servers and by themselves, measured in the
+    rounds of a workload."""
 
-    VERBS = {"read": "one read", "write": "one write", "handover": "delete + watch event"}
+    VERBS = {
+        "raw": {
+            "read": "{}: one read",
+            "write": "{}: one write",
+            "handover": "{}: delete + watch event",
+        },
+        "udp": {"oneway": "UDP: one way"},
+    }
 
     def __init__(self, bench, workload, size):
         self.time_ms = bench.sizes.floor_ms
         self.measurements = []
-        for raw in bench.contenders:
-            if not raw.key.startswith("raw"):
-                continue
-            for verb, label in self.VERBS.items():
-                measurement = Measurement(bench, workload, size, raw)
-                measurement.row.key = verb + raw.floor
-                measurement.row.label = f"{raw.servers}: {label}"
+        for contender in bench.contenders:
+            for verb, label in self.VERBS.get(contender.key.split("-")[0], {}).items():
+                measurement = Measurement(bench, workload, size, contender)
+                measurement.row.key = verb + contender.floor
+                measurement.row.label = label.format(contender.servers)
                 self.measurements.append((verb, measurement))
 
     def measure(self):

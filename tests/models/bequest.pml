@@ -7,12 +7,13 @@
  * Where: src/engine/books/bequest.h; bequeath() of src/stores/store.h.
  *
  * Abstracted: one lock, exclusive, and three hosts whose claims stand in a row: the first one holds.
- * Each tells only the next one, if at all. The lease is one rule, which other models are of: the
- * service ends no session while its host holds by it. The time for which a claim stays whose heir
- * is gone is as long as that one's host may take to hear of it. A claim that somebody deletes while
- * it is the first is not covered, as in queue.pml; nor is an heir that is deleted, if what it was
- * left then goes by other means before the heir's host has heard of that: with its session, or by
- * hand.
+ * Or the last claim is of the first host, too: that host's queue does not have what it has released
+ * itself, and its session does not end. Each tells only the next one, if at all. The lease is one
+ * rule, which other models are of: the service ends no session while its host holds by it. The time
+ * for which a claim stays whose heir is gone is as long as that one's host may take to hear of it. A
+ * claim that somebody deletes while it is the first is not covered, as in queue.pml; nor is an heir
+ * that is deleted, if what it was left then goes by other means before the heir's host has heard of
+ * that: with its session, or by hand.
  *
  * Messages: a word between hosts may be lost, late, doubled, or come out of order. Each host sees
  * the store as a server does that is behind, by any time, and sees changes in their order. A
@@ -28,6 +29,7 @@
  *   -DIMPATIENT   one_holder  if the heir does not stand, its host is not waited for
  *   -DANYBODY     one_holder  who is not the heir passes what was released, too
  *   -DEARLY_WORD  one_holder  the next host is told before the books are committed
+ *   -DPAST_OWN    one_holder  what was released does not keep a claim of its own host out
  *   -DLOSS_TOLD   one_holder  who has lost the lock is said to have released it
  *   -DSTAYS       granted     what was released stays as long as its heir is missing
  */
@@ -48,8 +50,19 @@ bool robbed[HOSTS];
 bool calm; /* there are no more faults */
 hidden byte who, other;
 
+bool kin; /* the last claim is of the first host */
+bool begun;
+
 #define in_front(host) (BIT(host) - 1)
-#define is_free(host)  ((known[host] & in_front(host) & ~passes[host]) == 0)
+#define is_kin(host)   (kin && host == 2)
+#define left_own(host) (is_kin(host) && (state[0] == LEAVING || state[0] == GONE) -> BIT(0) : 0)
+#define shown(host)    (is_kin(host) -> known[0] : known[host])
+#ifdef PAST_OWN
+#define is_barred(host) false
+#else
+#define is_barred(host) (is_kin(host) && state[0] == LEAVING && !(known[0] & BIT(1)) && !(passes[2] & BIT(1)))
+#endif
+#define is_free(host)  ((shown(host) & in_front(host) & ~passes[host] & ~left_own(host)) == 0 && !is_barred(host))
 
 inline take_away(host)
 {
@@ -116,8 +129,8 @@ inline note_uncovered(host)
 active [HOSTS] proctype Host()
 {
 end:	do
-	:: atomic { state[_pid] == WAITING && (known[_pid] & BIT(_pid)) && is_free(_pid) -> grant(_pid) }
-	:: atomic { state[_pid] == HOLDING -> state[_pid] = RELEASING;
+	:: atomic { begun && state[_pid] == WAITING && (shown(_pid) & BIT(_pid)) && is_free(_pid) -> grant(_pid) }
+	:: atomic { begun && state[_pid] == HOLDING -> state[_pid] = RELEASING;
 #ifdef EARLY_WORD
 		tell_next(_pid)
 #endif
@@ -128,7 +141,7 @@ end:	do
 	:: atomic { !calm && state[_pid] == RELEASING -> state[_pid] = HOLDING } /* killed, and goes on */
 	:: atomic { state[_pid] == LEAVING && has_room && may_leave(_pid) -> take_away(_pid); state[_pid] = GONE }
 	:: atomic { word[_pid] != 0 && passes[_pid] != word[_pid] -> passes[_pid] = word[_pid] }
-	:: atomic { !calm && (state[_pid] == HOLDING || state[_pid] == WAITING || state[_pid] == LEAVING) ->
+	:: atomic { !calm && begun && (!kin || _pid == 1) && (state[_pid] == HOLDING || state[_pid] == WAITING || state[_pid] == LEAVING) ->
 #ifdef LOSS_TOLD
 		if
 		:: state[_pid] == HOLDING -> tell_next(_pid)
@@ -142,7 +155,7 @@ end:	do
 		note_uncovered(_pid);
 		take_away(_pid); state[_pid] = GONE
 	   }
-	:: atomic { state[_pid] != GONE && state[_pid] != LEAVING && state[_pid] != LOST && !(known[_pid] & BIT(_pid)) ->
+	:: atomic { state[_pid] != GONE && state[_pid] != LEAVING && state[_pid] != LOST && !(shown(_pid) & BIT(_pid)) ->
 		state[_pid] = GONE; holds[_pid] = false /* its claim was taken away */
 	   }
 	od
@@ -159,6 +172,13 @@ end:	do
 /* Somebody deletes a claim. */
 active proctype World()
 {
+	atomic {
+		if
+		:: kin = true
+		:: kin = false
+		fi;
+		begun = true
+	}
 end:	do
 	:: atomic { !calm && has_room && stands != 0 ->
 		if

@@ -6,10 +6,11 @@
  * gives the same schedule again. Usage:
  *
  *     sim [--seed N] [--seeds COUNT] [--steps N] [--until-failure] [--verbose]
- *         [--store zookeeper|etcd|redis] [--drift N]
+ *         [--store zookeeper|etcd|redis] [--drift N] [--peers]
  *
  * The service is of that kind (faulty_rules); without the option it is a ZooKeeper.
- * The hosts' clocks run up to N ten-thousandths fast or slow, or 100 without the option.
+ * The hosts' clocks run up to N ten-thousandths fast or slow, or 100 without the option. With
+ * --peers hosts tell each other of releases in every schedule, and many want the same lock.
  *
  * After every step:
  *   - the engines' books do not contradict themselves (engine_check_invariants);
@@ -107,6 +108,19 @@ static void on_abort(int signal)
 			(unsigned long long)current->seed, current->step);
 }
 
+/* In worlds that are about hand-overs it is more often one who holds. */
+static struct user *choose_user(struct world *world, struct host *host)
+{
+	struct user *user = &host->users[prng_below(&world->prng, USERS_MAX)];
+
+	if (!world->telling || world->calm || !prng_chance(&world->prng, 40))
+		return user;
+	for (int i = 0; i < USERS_MAX; i++)
+		if (host->users[i].owner != NULL && host->users[i].holds)
+			user = &host->users[i];
+	return user;
+}
+
 static void act(struct world *world)
 {
 	struct host *host = &world->hosts[prng_below(&world->prng, world->hosts_count)];
@@ -116,10 +130,10 @@ static void act(struct world *world)
 			engine_advance(world->hosts[i].engine, host_clock(&world->hosts[i]));
 	if (world->quiet_ms > 0 || world->lull_ms > 0)
 		return;
-	if (!world->calm && prng_chance(&world->prng, 10))
+	if (!world->calm && prng_chance(&world->prng, world->fault_percent))
 		world_misfortune(world);
 	else if (host_runs(host))
-		user_act(host, &host->users[prng_below(&world->prng, USERS_MAX)]);
+		user_act(host, choose_user(world, host));
 	else if (!world->calm && host->engine == NULL && prng_chance(&world->prng, 10))
 		world_misfortune(world);
 }
@@ -173,13 +187,13 @@ static bool is_over(const struct world *world)
 
 /* Runs one schedule. Returns whether all was well, and adds its length to *steps, and how many were
  * granted by a message of another host. */
-static bool run(uint64_t seed, const struct faulty_rules *rules, int drift, long length,
+static bool run(uint64_t seed, const struct faulty_rules *rules, int drift, bool peers, long length,
 		bool verbose, long *steps, uint64_t *by_message)
 {
 	static struct world world; /* too big for the stack */
 
 	current = &world;
-	world_init(&world, seed, rules, drift, verbose);
+	world_init(&world, seed, rules, drift, peers, verbose);
 	while (!world.failed && world.step < length)
 		step(&world);
 	long calm_steps = world.late_numbers ? 5 * CALM_STEPS_MAX : CALM_STEPS_MAX;
@@ -226,14 +240,18 @@ static bool parse_rules(const char *name, const struct faulty_rules **ret)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"seed", required_argument, NULL, 's'},	 {"seeds", required_argument, NULL, 'n'},
-		{"steps", required_argument, NULL, 'l'}, {"until-failure", no_argument, NULL, 'u'},
-		{"verbose", no_argument, NULL, 'v'},	 {"store", required_argument, NULL, 'k'},
-		{"drift", required_argument, NULL, 'd'}, {NULL, 0, NULL, 0}};
+	static const struct option options[] = {{"seed", required_argument, NULL, 's'},
+						{"seeds", required_argument, NULL, 'n'},
+						{"steps", required_argument, NULL, 'l'},
+						{"until-failure", no_argument, NULL, 'u'},
+						{"verbose", no_argument, NULL, 'v'},
+						{"store", required_argument, NULL, 'k'},
+						{"drift", required_argument, NULL, 'd'},
+						{"peers", no_argument, NULL, 'p'},
+						{NULL, 0, NULL, 0}};
 	const struct faulty_rules *rules = &faulty_zookeeper;
 	uint64_t first = 1, count = 0, done, length = 300, drift = 100;
-	bool one = false, until_failure = false, verbose = false, good = true;
+	bool one = false, until_failure = false, verbose = false, peers = false, good = true;
 	long steps = 0, violations = 0;
 	uint64_t by_message = 0;
 	int option;
@@ -249,6 +267,8 @@ int main(int argc, char **argv)
 			good = parse_number(optarg, &drift) && drift < 10000;
 		else if (option == 'k')
 			good = parse_rules(optarg, &rules);
+		else if (option == 'p')
+			peers = true;
 		else if (option == 'u')
 			until_failure = true;
 		else if (option == 'v')
@@ -256,7 +276,7 @@ int main(int argc, char **argv)
 		if (option == '?' || !good) {
 			fprintf(stderr, "usage: sim [--seed N] [--seeds COUNT] [--steps N] "
 					"[--until-failure] [--verbose] "
-					"[--store zookeeper|etcd|redis] [--drift N]\n");
+					"[--store zookeeper|etcd|redis] [--drift N] [--peers]\n");
 			return 2;
 		}
 	}
@@ -265,8 +285,8 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0); /* so that nothing is missing before an abort */
 	signal(SIGABRT, on_abort);
 	for (done = 0; done < count && !(until_failure && violations > 0); done++)
-		violations += !run(first + done, rules, (int)drift, (long)length, verbose, &steps,
-				   &by_message);
+		violations += !run(first + done, rules, (int)drift, peers, (long)length, verbose,
+				   &steps, &by_message);
 	printf("sim: %llu seeds, %ld steps, %llu granted by message, %ld violations\n",
 	       (unsigned long long)done, steps, (unsigned long long)by_message, violations);
 	return violations == 0 ? 0 : 1;

@@ -762,7 +762,7 @@ static void by_revisions(struct world *world)
 }
 
 void world_init(struct world *world, uint64_t seed, const struct faulty_rules *rules, int drift,
-		bool verbose)
+		bool telling, bool verbose)
 {
 	struct prng *prng = &world->prng;
 
@@ -770,6 +770,10 @@ void world_init(struct world *world, uint64_t seed, const struct faulty_rules *r
 	world->seed = seed;
 	world->rules = rules;
 	world->clock_drift = drift;
+	world->telling = telling;
+	world->exclusive_percent = 60;
+	world->impatient_percent = 20;
+	world->fault_percent = 10;
 	world->verbose = verbose;
 	prng_seed(prng, seed);
 	world->service = local_service_create();

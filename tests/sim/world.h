@@ -294,9 +294,12 @@ struct world {
 	int refused_percent;
 	int stale_percent;
 	int nudge_percent;
-	int unlisted_percent; /* so often a claim is placed without the list that was asked for */
-	int proof_percent;    /* so often users ask whether they still hold */
-	int break_percent;    /* so many misfortunes are somebody who takes a claim away */
+	int unlisted_percent;  /* so often a claim is placed without the list that was asked for */
+	int proof_percent;     /* so often users ask whether they still hold */
+	int exclusive_percent; /* of those who flock */
+	int impatient_percent; /* so often who waits gives up */
+	int fault_percent;     /* so often it is a misfortune that happens */
+	int break_percent;     /* so many misfortunes are somebody who takes a claim away */
 	bool apart; /* each process locks through one file: then what is lost with a claim of record
 		       locks is known, and such claims are taken away too */
 	int64_t calm_ms;   /* since when there are no more faults */
@@ -327,6 +330,7 @@ struct world {
 
 	struct peers *peers; /* world_peers.c; NULL: hosts do not tell each other anything */
 	uint64_t granted_by_message;
+	bool telling; /* they do in every world, and it often comes to that */
 
 	bool has_files; /* world_files.c */
 	struct prng file_prng;
@@ -358,7 +362,7 @@ struct world {
 
 /* world.c */
 void world_init(struct world *world, uint64_t seed, const struct faulty_rules *rules, int drift,
-		bool verbose);
+		bool telling, bool verbose);
 void world_finish(struct world *world);
 const char *world_lock(int lock);
 int64_t world_due(const struct world *world);

@@ -489,7 +489,8 @@ static void check_user(struct world *world, struct user *user)
 		note_reasons(call);
 		if (call->waiting && !call->waits && host_runs(user->host) &&
 		    world->now_ms - call->since_ms >
-			    world->policy.try_limit_ms + CLOCKS_DIFFER_MS + world->fence_ms)
+			    world->policy.try_limit_ms * (10000 + world->clock_drift) / 10000 +
+				    CLOCKS_DIFFER_MS + world->fence_ms)
 			world_fail(world, "user %u, who does not wait, waits for %s", user->number,
 				   world_lock(user->lock));
 	}

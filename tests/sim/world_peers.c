@@ -60,7 +60,7 @@ void world_draw_peers(struct world *world)
 	struct prng prng;
 
 	prng_seed(&prng, world->seed ^ UINT64_C(0x7065657273));
-	if (!prng_chance(&prng, PEER_WORLDS_PERCENT))
+	if (!prng_chance(&prng, PEER_WORLDS_PERCENT) && !world->telling)
 		return;
 	world->peers = calloc(1, sizeof(*world->peers));
 	if (world->peers == NULL)
@@ -75,13 +75,23 @@ void world_draw_peers(struct world *world)
 	world->refused_percent = 0;
 	world->records_percent = 0;
 	world->locks_count = 1;
-	if (!world->late_numbers && prng_chance(&prng, 50))
+	if (!world->late_numbers && prng_chance(&prng, 50)) {
 		world->break_percent = 25;
+		world->terms.own_percent = 0; /* a least time ends with what says so */
+	}
+	if (world->telling) {
+		world->exclusive_percent = 95;
+		world->impatient_percent = 4;
+		world->fault_percent = 1 + (int)prng_below(&prng, 6);
+		world->only_own = true;
+	}
 	for (int lock = 0; lock < LOCKS_MAX; lock++) {
 		struct lock_policy *policy = &world->policies[lock];
 
 		policy->lock_delay_ms = policy->min_hold_ms = policy->max_hold_ms = 0;
 		policy->slots = 1;
+		if (world->telling && prng_chance(&prng, 70))
+			policy->handoff = policy->keep_ms = 0;
 		if (policy->recipe == CLAIM_CURATOR_ANY)
 			policy->recipe = CLAIM_CURATOR_RW;
 	}

@@ -401,7 +401,9 @@ static void user_flock(struct call *call)
 	struct prng *prng = &call->user->host->world->prng;
 
 	const struct user *user = call->user;
-	bool exclusive = prng_chance(prng, 60) || lock_room(user->host->world, user->lock) > 1;
+	const struct world *world = user->host->world;
+	bool exclusive = prng_chance(prng, world->exclusive_percent) ||
+			 lock_room(user->host->world, user->lock) > 1;
 
 	user_lock(call, CALL_FLOCK, exclusive ? CLAIM_EXCLUSIVE : CLAIM_SHARED,
 		  prng_chance(prng, 70));
@@ -610,9 +612,9 @@ static void act(struct user *user)
 	if (prng_chance(prng, world->proof_percent / (slots_are_free(file_slots(user)) ? 8 : 1))) {
 		user_prove(user);
 	} else if (call->waiting) {
-		if (dice < 20)
+		if (dice < world->impatient_percent)
 			user_interrupt(call);
-		else if (dice < 25)
+		else if (dice < world->impatient_percent * 5 / 4)
 			user_close(user);
 	} else if (call->interrupted && dice < 60) {
 		user_restart(call);

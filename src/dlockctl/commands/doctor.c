@@ -278,6 +278,14 @@ static json_t *stores_json(const char *text)
 	return stores;
 }
 
+/* Else the hosts cannot be asked for, which would take its time. */
+static bool is_connected(const json_t *status)
+{
+	const char *session = json_string_value(json_object_get(status, "session"));
+
+	return session != NULL && strcmp(session, "connected") == 0;
+}
+
 static int examine(struct doctor *doctor, const char *mount)
 {
 	struct probe probe;
@@ -289,6 +297,8 @@ static int examine(struct doctor *doctor, const char *mount)
 	int status = check_mount(doctor, mount, &probe);
 	if (status == 0) {
 		doctor_check_status(doctor, &probe, first, others);
+		if (is_connected(first))
+			doctor_check_hosts(doctor, mount);
 		check_directories(doctor, &probe);
 		check_names(doctor, mount);
 		check_below(doctor, mount);

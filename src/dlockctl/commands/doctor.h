@@ -30,4 +30,7 @@ void doctor_say(struct doctor *doctor, enum result result, const char *check, co
 void doctor_check_status(struct doctor *doctor, const struct probe *probe, const json_t *first,
 			 const json_t *others);
 
+/* What the file hosts says. */
+void doctor_check_hosts(struct doctor *doctor, const char *mount);
+
 #endif

@@ -89,6 +89,8 @@ static const struct command commands[] = {
 	{"top", "", "the locks, live; q quits", NULL, command_top},
 	{"doctor", "", "look for what is wrong with the mount and the machine", NULL,
 	 command_doctor},
+	{"hosts", "", "the hosts that use the same stores, and whose settings differ", NULL,
+	 command_hosts},
 	{"jobs", "[PATTERN]", "what has run by dlockctl run --once and --every, on any host", NULL,
 	 command_jobs},
 	{"metrics", "[--locks]", "what this host counts, for Prometheus",

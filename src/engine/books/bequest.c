@@ -17,8 +17,9 @@
 #include "engine/books/slots.h"
 #include "engine/books/state.h"
 
-/* In parts of the session's timeout: what it takes to tell holders (lock.c). */
-enum { TELLINGS_IN_TIMEOUT = 40 };
+/* In parts of the session's timeout: what it takes to tell holders (lock.c), and how often the host
+ * of an heir that is missing is told. */
+enum { TELLINGS_IN_TIMEOUT = 40, WORDS_IN_TIMEOUT = 16 };
 
 static struct bequest *find(const struct claim *claim)
 {
@@ -42,9 +43,13 @@ static struct bequest *create(struct claim *claim)
 
 static void end(struct bequest *bequest)
 {
+	struct lock *lock = bequest->claim->place.lock;
+
 	if (bequest->made)
 		claim_mark(bequest->claim);
-	DL_DELETE(bequest->claim->place.lock->bequests, bequest);
+	if (bequest->bars)
+		queue_judge_all(lock);
+	DL_DELETE(lock->bequests, bequest);
 	free(bequest);
 }
 
@@ -108,9 +113,10 @@ static bool may_be_made(const struct claim *claim)
 	const struct engine *engine = claim->place.lock->engine;
 	const struct owner *holder = claim->wishes->owner;
 
-	return engine->store->ops->bequeath != NULL && !engine->grants.stopping &&
-	       engine->session.state == STORE_CONNECTED && fits(&claim->place.parts) &&
-	       claim->place.slots == 0 && !claim->marker.asked && !claim->marker.broken &&
+	return engine->store != NULL && engine->store->ops->bequeath != NULL &&
+	       !engine->grants.stopping && engine->session.state == STORE_CONNECTED &&
+	       fits(&claim->place.parts) && claim->place.slots == 0 && !claim->marker.asked &&
+	       !claim->marker.broken &&
 	       (holder == NULL || (!holder->lost && holder->records == NULL));
 }
 
@@ -198,7 +204,6 @@ static void leave_to(struct bequest *bequest, const struct claim *local)
 		passed->heir = local->place.parts.id.number;
 	claim_name_format_placed(bequest->heir, &local->place.parts);
 	bequest->asked = false;
-	bequest->own = true;
 }
 
 void bequest_make(struct claim *claim)
@@ -253,10 +258,54 @@ bool bequest_disclaim(struct claim *claim, const char *heir)
 	return was_heir;
 }
 
-/* One of this host that has gone is over, and asks no more. */
-static bool is_over(const struct bequest *bequest)
+/* The heir is of this host. */
+static bool is_own(const struct bequest *bequest, const struct claim_name *heir)
 {
-	return bequest->own && queue_find_own(bequest->claim->place.lock, bequest->heir) == NULL;
+	const struct engine *engine = bequest->claim->place.lock->engine;
+
+	return heir->id.session == claim_id_session(engine->issued.session);
+}
+
+/* One of this host that has gone is over. */
+static bool is_over(const struct bequest *bequest, const struct claim_name *heir)
+{
+	return is_own(bequest, heir) &&
+	       queue_find_own(bequest->claim->place.lock, bequest->heir) == NULL;
+}
+
+/* Who has gone by another host's word still stands in the queue that is known here. */
+static bool may_hold_unseen(const struct bequest *bequest, const struct claim *behind)
+{
+	const struct lock *lock = behind->place.lock;
+	struct claim_name heir;
+
+	return bequest->made && claim_name_parse(bequest->heir, &heir) && !is_own(bequest, &heir) &&
+	       is_behind(&behind->place.parts, &heir) &&
+	       rival_find(lock->queue.first, bequest->heir) == NULL;
+}
+
+bool bequest_lets_hold(const struct claim *claim)
+{
+	struct bequest *bequest;
+
+	DL_FOREACH (claim->place.lock->bequests, bequest) {
+		if (!may_hold_unseen(bequest, claim))
+			continue;
+		bequest->bars = true;
+		return false;
+	}
+	return true;
+}
+
+/* Its host answers, if it is over. */
+static void tell_again(struct bequest *bequest)
+{
+	struct engine *engine = bequest->claim->place.lock->engine;
+
+	if (engine->now_ms < bequest->again_ms)
+		return;
+	bequest->again_ms = engine->now_ms + engine->session.timeout_ms / WORDS_IN_TIMEOUT;
+	tell(bequest);
 }
 
 void bequest_note_missing(struct claim *claim)
@@ -264,16 +313,17 @@ void bequest_note_missing(struct claim *claim)
 	struct engine *engine = claim->place.lock->engine;
 	struct bequest *bequest = find(claim);
 	int64_t timeout_ms = engine->session.timeout_ms;
+	struct claim_name heir;
 
 	if (bequest == NULL)
 		return;
-	if (is_over(bequest)) {
+	if (!claim_name_parse(bequest->heir, &heir) || is_over(bequest, &heir)) {
 		end(bequest);
 		return;
 	}
 	bequest->until_ms = engine->now_ms + timeout_ms + timeout_ms / TELLINGS_IN_TIMEOUT;
-	if (bequest->asked)
-		tell(bequest); /* its host answers, if it is over */
+	if (is_own(bequest, &heir))
+		lock_list(claim->place.lock); /* which shows that it has gone */
 }
 
 const char *bequest_heir(struct claim *claim, bool *ret_held_back)
@@ -286,11 +336,15 @@ const char *bequest_heir(struct claim *claim, bool *ret_held_back)
 		return NULL;
 	if (bequest->until_ms == 0)
 		return bequest->heir;
-	if (engine->now_ms < bequest->until_ms) {
-		*ret_held_back = true;
-		lock_retry_in(engine, bequest->until_ms - engine->now_ms);
-	} else {
+	if (engine->now_ms >= bequest->until_ms) {
 		end(bequest);
+		return NULL;
+	}
+	*ret_held_back = true;
+	lock_retry_in(engine, bequest->until_ms - engine->now_ms);
+	if (bequest->asked) {
+		tell_again(bequest);
+		lock_retry_in(engine, bequest->again_ms - engine->now_ms);
 	}
 	return NULL;
 }
@@ -298,8 +352,9 @@ const char *bequest_heir(struct claim *claim, bool *ret_held_back)
 int bequest_restore(struct claim *claim, const char *heir)
 {
 	struct bequest *bequest;
+	struct claim_name parts;
 
-	if (strlen(heir) >= sizeof(bequest->heir))
+	if (strlen(heir) >= sizeof(bequest->heir) || !claim_name_parse(heir, &parts))
 		return -EINVAL;
 	bequest = create(claim);
 	if (bequest == NULL)

@@ -20,9 +20,10 @@
  * 3. C's host lets C pass R from then on; no other claim. C is held as soon as every claim in front
  *    that conflicts has gone, or is one that C may pass. R stays in the books until the store does
  *    not list it any more.
- * 4. If R stands and C does not, R stays in the store until C's host has said that C is over; or
- *    for a session timeout and what it takes to tell holders, by the clock of R's host. Then R is
- *    withdrawn.
+ * 4. If R stands and C does not, R stays in the store until C's host has said that C is over, which
+ *    is told of R again and again; or for a session timeout and what it takes to tell holders, by
+ *    the clock of R's host. Then R is withdrawn. So long R keeps claims of its own host out, too,
+ *    that stand behind C, though that host's queue has R no more (bequest_lets_hold()).
  * 5. A message names R, and with it all claims of the lock, ENGINE_TOLD_MAX at most, that R's host
  *    knows to be bequeathed: those that R itself has passed, and its own that have not left yet. C
  *    may pass them as well. So if R's host dies before its withdrawal arrives, not only C goes on
@@ -51,10 +52,11 @@
  *   and nobody can have been let in by the end of C before. From then on C is the first, and what
  *   is said of a first claim that somebody deletes goes for C too (etc/doc/safety.md).
  * - If that transaction does not find C, R keeps everybody else out for as long as C's host may
- *   believe in C. A host has C watched (overseer.h) when it holds by that; whatever proves to it
- *   that its session lives, and was sent after C had gone, comes behind the end of C. So the host
- *   has heard of that, or holds by a lease that counts from before, which is over in time (rule 4).
- *   That holds if no host has a longer session timeout, as with a moratorium (moratorium.h).
+ *   believe in C. If that is R's own host, it makes a list at once, which shows that C has gone.
+ *   Another host has C watched (overseer.h) when it holds by that; whatever proves to it that its
+ *   session lives, and was sent after C had gone, comes behind the end of C. So the host has heard
+ *   of that, or holds by a lease that counts from before, which is over in time (rule 4). That
+ *   holds if no host has a longer session timeout, as with a moratorium (moratorium.h).
  * - So R must be in the way of everybody that C is in the way of: what is bequeathed is exclusive
  *   and of the whole file. So is the heir: what one reader may pass, those beside it may not.
  * - Services that are set back, or whose root is made anew, let nobody in for a session timeout
@@ -78,8 +80,12 @@
  * forgotten, as is what may be passed: that costs time only.
  *
  * What is not covered: that somebody deletes C, and R then goes by other means than rule 2, since
- * its host is lost at that moment or somebody deletes R, too, all before C's host hears of the
- * first. Where the store tells such ends (-EOWNERDEAD), a moratorium of the lock is left for it.
+ * its host is lost or stops at that moment, or somebody deletes R, too, all before C's host hears
+ * of the first. Nor that somebody deletes a claim behind C that may pass R by rule 5 or 6, after C
+ * has gone as it should and before R has: R's host is told that C is over, and knows of no other.
+ * That takes a withdrawal of C that overtakes R's, and a host that hears of R before it hears of
+ * the end of its own claim. Where the store tells such ends (-EOWNERDEAD), a moratorium of the lock
+ * is left for both.
  *
  * Off without events->on_ask, and where the store cannot bequeath. Then none of this costs
  * anything. For the engine's own files; loop thread only.
@@ -105,9 +111,10 @@ struct bequest {
 	char heir[CLAIM_NAME_BYTES]; /* of any host, our own too */
 	struct engine_peer asker;    /* who has asked for that one, if `asked` */
 	bool asked;
-	bool own;	  /* it is of this host */
 	bool made;	  /* the claim leaves, and the heir may have it; else it may come to that */
+	bool bars;	  /* a claim of this host waits for the end of that */
 	int64_t until_ms; /* the heir was not found: not withdrawn before; 0: it was not missed */
+	int64_t again_ms; /* and its host is told once more */
 };
 
 /* The claim waits for the rival: asks its host, unless that was asked for this claim, or cannot be.
@@ -125,6 +132,11 @@ void bequest_make(struct claim *claim);
 
 /* Whether the claim has passed, or may pass, what still stands in front of it. O(queue). */
 bool bequest_passes(const struct claim *claim);
+
+/* Whether nobody may hold, behind whom the claim stands, by what this host has bequeathed: an heir
+ * in front that the queue does not show may be one that somebody has taken away. Else the claim is
+ * judged anew once that is known. */
+bool bequest_lets_hold(const struct claim *claim);
 
 /* The claims of these names are released, for the claim: lets it pass them. Unknown ones, and what
  * is not bequeathed, are ignored. */

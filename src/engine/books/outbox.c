@@ -44,13 +44,15 @@ enum operation {
 struct outgoing {
 	struct outgoing *prev, *next;
 	enum operation operation;
-	void *tag;		 /* ERRAND: that, which has everything */
 	bool flag;		 /* PLACE: with a list; LIST: synced; WITHDRAW: with the marker */
 	bool attend;		 /* PLACE, LIST */
+	void *tag;		 /* ERRAND: that, which has everything */
 	struct claim_name parts; /* PLACE */
-	int64_t order;		 /* WITHDRAW, BEQUEATH */
-	int64_t age_ms;		 /* MARK */
-	const struct engine_peer *peer; /* TELL: who is */
+	union {
+		int64_t order;			/* WITHDRAW, BEQUEATH */
+		const struct engine_peer *peer; /* TELL: who is */
+	};
+	int64_t age_ms; /* MARK */
 	/* What it is about, which is one thing unless PROVE; ASK, TELL: the claim in question, with
 	 * the peer or the claim that asks as its text, and other names. */
 	const struct store_proof *targets;
@@ -179,7 +181,7 @@ static struct outgoing *copy(const struct outgoing *outgoing)
 		const struct store_proof *target = &outgoing->targets[i];
 		bytes += bytes_of(target->path) + bytes_of(target->name) + bytes_of(target->text);
 	}
-	if (outgoing->peer != NULL)
+	if (outgoing->operation == OPERATION_TELL)
 		bytes += sizeof(*outgoing->peer);
 	struct outgoing *kept = malloc(bytes);
 	if (kept == NULL)
@@ -195,7 +197,7 @@ static struct outgoing *copy(const struct outgoing *outgoing)
 		targets[i].version = target->version;
 	}
 	kept->targets = targets;
-	if (outgoing->peer != NULL)
+	if (outgoing->operation == OPERATION_TELL)
 		kept->peer = memcpy(at, outgoing->peer, sizeof(*outgoing->peer));
 	return kept;
 }

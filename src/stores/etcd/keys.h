@@ -12,6 +12,7 @@
  *     .dlockfs/sessions/<lease>            a session
  *     .dlockfs/settled                     the mark that the root is settled (epoch.c)
  *     .dlockfs/tokens                      what is added to revisions for tokens (tokens.c)
+ *     .dlockfs/hosts/<lease>.host          what its host says of itself (claim/host_entry.h)
  *     .dlockfs/runs/a/b                    a file that is kept: the runs of a job (claim/runs.h)
  *
  * and the file "a//b" (claim/file_path.h), whose lock is the one above:

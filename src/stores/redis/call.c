@@ -64,7 +64,7 @@ void redis_call_make(struct store_redis *store, const char *path, const struct r
 		assert(false);
 		break;
 	}
-	redis_wake(store);
+	redis_wake(store->service);
 }
 
 /* What the servers say beside that is for the log. */

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 
+#include "stores/redis/verb.h"
+
 /* A server that refuses what is asked is asked again after so long. */
 enum { REFUSED_MS = 1000 };
 
@@ -233,15 +235,9 @@ void key_requeue(struct key *key)
 
 /* Answers */
 
-/* Whether it may be asked again soon, and be answered otherwise. */
-static bool is_passing(int error)
-{
-	return error == -ECONNRESET || error == -EAGAIN || error == -EROFS;
-}
-
 static void refuse(struct key *key, int error, int64_t now_ms)
 {
-	if (is_passing(error)) {
+	if (verb_may_pass(error)) {
 		retry_in(key, now_ms, delay_ms(key));
 	} else if (key->step == KEY_ASKED) {
 		become_idle(key);

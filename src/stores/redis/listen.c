@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
@@ -129,16 +128,13 @@ struct listen *listen_create(const struct wire_options *servers, size_t count, i
 	for (size_t i = 0; i < count && !error; i++) {
 		struct wire_options options = servers[i];
 		struct listener *listener = &listen->listeners[i];
-		struct epoll_event event = {.events = EPOLLIN};
 
 		options.listens = true;
 		listener->listen = listen;
 		error = wire_create(&options, &events, listener, timers, &listener->wire);
-		event.data.ptr = listener->wire;
 		listen->count += error == 0;
-		if (!error &&
-		    epoll_ctl(epoll, EPOLL_CTL_ADD, wire_descriptor(listener->wire), &event))
-			error = -errno;
+		if (!error)
+			error = wire_join(listener->wire, epoll);
 	}
 	if (!error) {
 		listen->on_hint = on_hint;

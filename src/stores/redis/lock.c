@@ -30,11 +30,8 @@ static struct redis_lock *lock_of(struct key *key)
 
 static int ask(struct redis_lock *lock, struct redis_request *request, enum redis_verb verb)
 {
-	struct store_redis *store = lock->store;
+	const struct store_redis *store = lock->store;
 
-	redis_wake(store);
-	if (store->service == NULL)
-		return -ENOTCONN;
 	return redis_ask(store->service, request, verb, lock->name,
 			 verb != REDIS_READ ? lock->value : NULL, store->rules.ttl_ms);
 }
@@ -42,13 +39,18 @@ static int ask(struct redis_lock *lock, struct redis_request *request, enum redi
 /* Nobody else may know it beforehand, nor draw the same one. */
 static int draw_value(struct redis_lock *lock)
 {
-	uint64_t random[2];
+	struct redis_lots *lots = &lock->store->lots;
+	unsigned long long high, low;
 
-	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-		return -EIO;
+	if (lots->left == 0) {
+		if (getrandom(lots->numbers, sizeof(lots->numbers), 0) != sizeof(lots->numbers))
+			return -EIO;
+		lots->left = REDIS_LOTS;
+	}
+	high = lots->numbers[--lots->left];
+	low = lots->numbers[--lots->left];
 	snprintf(lock->value, sizeof(lock->value), REDIS_VALUE_MARK "%s:%016llx%016llx%s",
-		 lock->store->host, (unsigned long long)random[0], (unsigned long long)random[1],
-		 dialect_of_recipe(lock->gate.recipe)->suffix);
+		 lock->store->host, high, low, dialect_of_recipe(lock->gate.recipe)->suffix);
 	return 0;
 }
 
@@ -320,7 +322,7 @@ static void on_lost(struct key *key)
 	store_local_each(lock->store->queues.home, lock->path, take_away, lock);
 	redis_lock_set_loss(lock, LOSS_UNTOLD);
 	lock->store->lease.beat_ms = INT64_MIN;
-	redis_wake(lock->store);
+	redis_wake(lock->store->service);
 }
 
 static const struct key_events key_events = {
@@ -395,7 +397,7 @@ static void free_lock(struct redis_lock *lock)
 {
 	struct store_redis *store = lock->store;
 
-	timers_clear(&store->loop.timers, &lock->timer);
+	timers_clear(redis_timers(store->service), &lock->timer);
 	state_journal_remove(store->journal, &lock->item);
 	HASH_DEL(store->locks, lock);
 	free(lock->gate.text);
@@ -406,7 +408,7 @@ static void free_lock(struct redis_lock *lock)
 static void attend(struct redis_lock *lock)
 {
 	struct redis_service *service = lock->store->service;
-	bool waits = lock->key.step == KEY_ELSEWHERE && lock->key.waiting > 0 && service != NULL;
+	bool waits = lock->key.step == KEY_ELSEWHERE && lock->key.waiting > 0;
 
 	if (waits && !lock->is_listening)
 		lock->is_listening =
@@ -429,14 +431,15 @@ void redis_lock_settle(struct redis_lock *lock)
 		redis_lease_remove(&store->lease);
 	lock->is_counted = is_ours;
 	if (lock->key.due_ms != INT64_MAX)
-		timers_set(&store->loop.timers, &lock->timer, lock->key.due_ms);
+		timers_set(redis_timers(store->service), &lock->timer, lock->key.due_ms);
 	else
-		timers_clear(&store->loop.timers, &lock->timer);
+		timers_clear(redis_timers(store->service), &lock->timer);
 	if (lock->loss == LOSS_TOLD && lock->calls == NULL)
 		store->lease.beat_ms = INT64_MIN; /* one that finds it so, and ends the doubt */
 	attend(lock);
 	state_journal_mark(store->journal, &lock->item, store->key_kind);
-	redis_wake(store);
+	if (!key_is_asking(&lock->key)) /* else there is nothing to be told yet */
+		redis_wake(store->service);
 	if (key_is_idle(&lock->key) && lock->users == 0 && lock->loss == LOSS_NONE &&
 	    lock->calls == NULL)
 		free_lock(lock);

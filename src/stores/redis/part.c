@@ -3,8 +3,9 @@
  * Owns the words of commands. Must not know how many servers there are. Loop thread.
  *
  * Each verb is one step at the server: a command, or a script, of which nothing else comes in
- * between. What is asked besides is only for people, and for who waits: GETRANGE cuts what others
- * have written into the key, which SET ... GET (Redis 7.0) would send whole.
+ * between. What is asked besides, once a TAKE was refused, is only for people, and for who waits:
+ * who has the key by then. GETRANGE cuts what others have written into it, which SET ... GET
+ * (Redis 7.0) would send whole.
  */
 #include "stores/redis/part.h"
 
@@ -91,16 +92,18 @@ static int send_script(struct part *part, bool by_text)
 	size_t count = 4;
 	int error = make_names(part, names);
 
-	name_hash(script, hex);
-	snprintf(ttl, sizeof(ttl), "%" PRId64, part->ttl_ms);
 	if (by_text)
 		words[0] = "EVAL", words[1] = script;
+	else
+		name_hash(script, hex);
 	if (part->verb == REDIS_STAMP)
 		words[2] = "2", words[count++] = names[0];
 	if (part->verb != REDIS_READ)
 		words[count++] = part->value;
-	if (is_for_replicas(part))
+	if (is_for_replicas(part)) {
+		snprintf(ttl, sizeof(ttl), "%" PRId64, part->ttl_ms);
 		words[count++] = ttl;
+	}
 	for (size_t i = 0; part->verb == REDIS_GIVE && names[i] != NULL; i++)
 		words[count++] = names[i];
 	if (!error)
@@ -112,8 +115,26 @@ static int send_script(struct part *part, bool by_text)
 	return error;
 }
 
-/* Without what is asked besides the holder is not known, or not whether the key ends. The script
- * not by its hash: what has to be sent again could come behind a GIVE. */
+static int send_range(struct part *part, int which)
+{
+	return SEND(part, which, "GETRANGE", part->key, "0", RANGE_END);
+}
+
+static int send_end(struct part *part)
+{
+	return SEND(part, END, "PTTL", part->key);
+}
+
+/* Who has the key, and how long. What cannot be asked is not known. */
+static void ask_holder(struct part *part)
+{
+	if (part->dialect->scripts[REDIS_TAKE] == NULL)
+		send_range(part, HOLDER);
+	send_end(part);
+}
+
+/* The script not by its hash: what has to be sent again could come behind a GIVE. A refusal does
+ * not wait for the replicas: so the holder is asked before them. */
 static int send_take(struct part *part)
 {
 	bool is_script = part->dialect->scripts[REDIS_TAKE] != NULL;
@@ -123,10 +144,8 @@ static int send_take(struct part *part)
 	snprintf(ttl, sizeof(ttl), "%" PRId64, part->ttl_ms);
 	error = is_script ? send_script(part, true)
 			  : SEND(part, STEP, "SET", part->key, part->value, "NX", "PX", ttl);
-	if (!error && !is_script)
-		SEND(part, HOLDER, "GETRANGE", part->key, "0", RANGE_END);
-	if (!error)
-		SEND(part, END, "PTTL", part->key);
+	if (!error && replicas_count(part->replicas))
+		ask_holder(part);
 	if (!error)
 		replicas_note(part->replicas);
 	return error;
@@ -134,9 +153,9 @@ static int send_take(struct part *part)
 
 static int send_read(struct part *part)
 {
-	int error = SEND(part, STEP, "GETRANGE", part->key, "0", RANGE_END);
+	int error = send_range(part, STEP);
 
-	if (!error && SEND(part, END, "PTTL", part->key) != 0)
+	if (!error && send_end(part) != 0)
 		part->answer.error = -EIO;
 	return error;
 }
@@ -306,6 +325,8 @@ static void on_step_reply(struct wire_command *command, const struct reply *repl
 
 	if (!is_sent_again(part, reply))
 		on_step(part, reply);
+	if (part->verb == REDIS_TAKE && part->answer.error == -EEXIST && part->waiting == 1)
+		ask_holder(part);
 	on_reply(part);
 }
 

@@ -95,15 +95,10 @@ static struct redis_proof *create(const struct store_proof *proofs, size_t count
 	return proof;
 }
 
-static bool is_passing(int error)
-{
-	return error == -ECONNRESET || error == -ENOTCONN || error == -EAGAIN || error == -EROFS;
-}
-
 static void note_error(struct redis_proof *proof, int error)
 {
 	if (error != 0 && error != -ENOENT && error != -EBADMSG)
-		proof->error = is_passing(error) ? -ECONNRESET : -EIO;
+		proof->error = verb_may_pass(error) ? -ECONNRESET : -EIO;
 }
 
 static void on_renewed(struct redis_request *request, const struct redis_answer *answer)
@@ -212,7 +207,7 @@ void redis_proof_send(struct store *base, void *tag, const struct store_proof *p
 	}
 	if (is_due(proof))
 		begin(proof);
-	redis_wake(store);
+	redis_wake(store->service);
 }
 
 /* The eldest sign of the keys that this host has. */

@@ -38,9 +38,9 @@ static void ask(struct replicas *replicas)
 	replicas->is_asked = send_wait(replicas, &replicas->asking, replicas->rule.count) == 0;
 }
 
-static bool is_asked_for(const struct replicas_rule *rule)
+bool replicas_count(const struct replicas *replicas)
 {
-	return rule->count > 0 || rule->on_disk;
+	return replicas->rule.count > 0 || replicas->rule.on_disk;
 }
 
 /* Whether the answer to WAITAOF is that the server has it on its disk, and so many replicas. */
@@ -114,12 +114,12 @@ int replicas_begin(struct replicas *replicas, const struct replicas_rule *rule, 
 		.asking = {.done = on_asked},
 		.trying = {.done = on_tried},
 	};
-	return is_asked_for(rule) ? send_wait(replicas, &replicas->trying, 0) : 0;
+	return replicas_count(replicas) ? send_wait(replicas, &replicas->trying, 0) : 0;
 }
 
 void replicas_note(struct replicas *replicas)
 {
-	if (!is_asked_for(&replicas->rule))
+	if (!replicas_count(replicas))
 		return;
 	if (replicas->is_asked)
 		replicas->is_more = true;
@@ -132,5 +132,5 @@ void replicas_wait(struct replicas *replicas, struct replicas_wait *wait)
 	if (replicas->is_asked)
 		DL_APPEND(replicas->waits, wait);
 	else
-		wait->done(wait, !is_asked_for(&replicas->rule));
+		wait->done(wait, !replicas_count(replicas));
 }

@@ -54,6 +54,9 @@ struct replicas {
  * what is sent next: by then `trouble` is known. Returns 0 or -errno of wire_send(). */
 int replicas_begin(struct replicas *replicas, const struct replicas_rule *rule, struct wire *wire);
 
+/* Whether any must have anything, on disk or not. */
+bool replicas_count(const struct replicas *replicas);
+
 /* What was sent last is written, if it succeeds. */
 void replicas_note(struct replicas *replicas);
 

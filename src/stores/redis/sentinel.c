@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
+
+#include "stores/redis/wire/word.h"
 
 struct sentinel {
 	const char *service;
@@ -79,8 +80,13 @@ static void on_seek(void *seeker)
 static void on_lost(void *context, const char *why)
 {
 	struct sentinel *sentinel = context;
+	const struct word *word = word_find(why);
 
-	sentinel->trouble = "no Sentinel tells where the primary of the service in url is";
+	sentinel->trouble =
+		word != NULL && word->error == -EACCES
+			? "the Sentinels refuse who we are: see sentinel_user and "
+			  "sentinel_password_file"
+			: "no Sentinel tells where the primary of the service in url is";
 	sentinel->events.on_lost(sentinel->context, why);
 }
 
@@ -111,28 +117,24 @@ static void on_message(void *context, const struct reply *message)
 		sentinel_ask(context);
 }
 
-static int add(struct wire *wire, int epoll)
-{
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = wire};
-
-	return epoll_ctl(epoll, EPOLL_CTL_ADD, wire_descriptor(wire), &event) == 0 ? 0 : -errno;
-}
-
 int sentinel_create(const char *sentinels, const char *service, const struct wire_options *options,
-		    int epoll, struct timers *timers, const struct sentinel_events *events,
-		    void *context, struct sentinel **ret)
+		    const struct store_access *access, int epoll, struct timers *timers,
+		    const struct sentinel_events *events, void *context, struct sentinel **ret)
 {
 	const struct wire_events asker = {.on_ready = on_ready, .on_lost = on_lost};
 	const struct wire_events listener = {
 		.on_ready = on_listening, .on_lost = on_deaf, .on_message = on_message};
-	struct wire_options asks = {
-		.server = sentinels, .tls = options->tls, .idle_ms = options->idle_ms};
-	struct wire_options listens = asks;
+	const struct secret *password = access != NULL ? access->sentinel_password.secret : NULL;
+	struct wire_options asks = *options, listens;
 	struct sentinel *sentinel = calloc(1, sizeof(*sentinel));
 	int error;
 
 	if (sentinel == NULL)
 		return -ENOMEM;
+	asks.server = sentinels;
+	asks.user = access != NULL ? access->sentinel_user : NULL;
+	asks.password = password != NULL ? secret_next(password, NULL) : NULL;
+	listens = asks;
 	listens.listens = true;
 	listens.server = NULL;
 	listens.seek = on_seek;
@@ -145,9 +147,9 @@ int sentinel_create(const char *sentinels, const char *service, const struct wir
 	if (!error)
 		error = wire_create(&listens, &listener, sentinel, timers, &sentinel->listener);
 	if (!error)
-		error = add(sentinel->asker, epoll);
+		error = wire_join(sentinel->asker, epoll);
 	if (!error)
-		error = add(sentinel->listener, epoll);
+		error = wire_join(sentinel->listener, epoll);
 	if (error) {
 		sentinel_destroy(sentinel);
 		return error;

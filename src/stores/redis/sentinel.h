@@ -15,6 +15,7 @@
 #define DLOCKFS_STORES_REDIS_SENTINEL_H
 
 #include "base/timers.h"
+#include "config/access.h"
 #include "stores/redis/wire/wire.h"
 
 struct sentinel;
@@ -27,11 +28,12 @@ struct sentinel_events {
 };
 
 /* Connects to one of the Sentinels, "host:port,host:port", as the options say, but for the server,
- * user and password, which are of the primary. The service's name, and what the options point to,
- * stay. `epoll` is to have the connections, whose data are struct wire. Returns 0 or -errno. */
+ * user and password: those of `access` are for Sentinels. The service's name, and what the options
+ * and `access` point to, stay. `epoll` is to have the connections, whose data are struct wire.
+ * Returns 0 or -errno. */
 int sentinel_create(const char *sentinels, const char *service, const struct wire_options *options,
-		    int epoll, struct timers *timers, const struct sentinel_events *events,
-		    void *context, struct sentinel **ret);
+		    const struct store_access *access, int epoll, struct timers *timers,
+		    const struct sentinel_events *events, void *context, struct sentinel **ret);
 void sentinel_destroy(
 	struct sentinel *sentinel); /* NULL is fine, but for sentinel_ask(), here and below */
 

@@ -17,18 +17,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
 #include <utlist.h>
 
-#include "base/alarm.h"
 #include "base/clock.h"
-#include "base/timers.h"
 #include "stores/redis/listen.h"
 #include "stores/redis/sentinel.h"
 #include "stores/redis/server.h"
 #include "stores/redis/tally.h"
+#include "stores/redis/waker.h"
 
 struct vote {
 	struct part part;
@@ -39,7 +36,7 @@ struct redis_operation {
 	struct redis_service *service;
 	struct redis_request *request; /* NULL: forgotten, or answered */
 	enum redis_verb verb;
-	char *key, *value;
+	const char *key, *value; /* behind the votes */
 	int64_t ttl_ms, began_us;
 	bool is_decided, is_settled; /* settled: in `settled` of the service, to be answered */
 	struct redis_answer answer;  /* once decided; its holder is */
@@ -53,9 +50,7 @@ struct redis_service {
 	struct redis_events events;
 	void *context;
 	struct store_statistics *statistics; /* NULL: none are kept */
-	int epoll;
-	struct alarm alarm; /* for the first of `timers`, or earlier */
-	struct timers timers;
+	struct waker waker;
 	struct tls tls;
 	char *names; /* of the servers, each with its NUL; or of the Sentinels, in one line */
 	char *user;
@@ -64,7 +59,7 @@ struct redis_service {
 	struct server servers[REDIS_SERVERS_MAX];
 	struct wire_options options[REDIS_SERVERS_MAX];
 	bool is_connected; /* as events told */
-	bool is_dispatching;
+	size_t takes;	   /* of the operations */
 	struct redis_operation *operations;
 	struct redis_operation *settled, **settled_end;
 	struct listen *listen;	   /* NULL: nobody has listened yet */
@@ -77,20 +72,13 @@ static size_t majority(const struct redis_service *service)
 	return service->count / 2 + 1;
 }
 
-static size_t count_serving(const struct redis_service *service)
+bool redis_is_connected(const struct redis_service *service)
 {
-	size_t count = 0;
+	size_t serving = 0;
 
 	for (size_t i = 0; i < service->count; i++)
-		count += service->servers[i].serves;
-	return count;
-}
-
-/* Sets the alarm, unless it rings before that anyway. */
-static void arm(struct redis_service *service)
-{
-	if (timers_due(&service->timers) < service->alarm.due_ms)
-		alarm_set(&service->alarm, timers_due(&service->timers));
+		serving += service->servers[i].serves;
+	return serving >= majority(service);
 }
 
 /*
@@ -104,8 +92,7 @@ static void free_operation(struct redis_operation *operation)
 	for (size_t i = 0; i < service->count; i++)
 		free(operation->votes[i].part.holder);
 	DL_DELETE(service->operations, operation);
-	free(operation->key);
-	free(operation->value);
+	service->takes -= operation->verb == REDIS_TAKE;
 	free(operation->holder);
 	free(operation);
 }
@@ -137,8 +124,7 @@ static void settle(struct redis_operation *operation)
 	operation->is_settled = true;
 	*service->settled_end = operation;
 	service->settled_end = &operation->settled_next;
-	if (!service->is_dispatching)
-		alarm_set(&service->alarm, clock_now_ms());
+	redis_wake(service);
 }
 
 static void count_answer(const struct redis_operation *operation)
@@ -234,6 +220,17 @@ static void deliver(struct redis_service *service)
 	}
 }
 
+/* Writes what is to be sent, as far as the sockets take it. */
+static void flush(struct redis_service *service)
+{
+	for (size_t i = 0; i < service->count; i++)
+		wire_flush(service->servers[i].wire);
+	if (service->listen != NULL)
+		listen_flush(service->listen);
+	sentinel_flush(service->sentinel);
+	waker_arm(&service->waker);
+}
+
 /* Has each server asked. */
 static void send(struct redis_operation *operation)
 {
@@ -263,6 +260,8 @@ int redis_ask(struct redis_service *service, struct redis_request *request, enum
 	      const char *key, const char *value, int64_t ttl_ms)
 {
 	struct redis_operation *operation;
+	size_t bytes, key_bytes = strlen(key) + 1;
+	char *strings;
 
 	if (!redis_is_connected(service) && verb != REDIS_GIVE)
 		return -ENOTCONN;
@@ -270,24 +269,28 @@ int redis_ask(struct redis_service *service, struct redis_request *request, enum
 		return -ENOTSUP;
 	if (verb != REDIS_READ && strlen(value) > REDIS_VALUE_BYTES_MAX)
 		return -EMSGSIZE;
-	operation = calloc(1, sizeof(*operation) + service->count * sizeof(*operation->votes));
+	value = value != NULL ? value : "";
+	bytes = sizeof(*operation) + service->count * sizeof(*operation->votes);
+	operation = calloc(1, bytes + key_bytes + strlen(value) + 1);
 	if (operation == NULL)
 		return -ENOMEM;
+	strings = (char *)operation + bytes;
+	operation->key = strcpy(strings, key);
+	operation->value = strcpy(strings + key_bytes, value);
 	operation->service = service;
 	operation->verb = verb;
 	operation->ttl_ms = ttl_ms;
 	operation->began_us = histogram_now_us();
 	operation->answer.ttl_ms = REDIS_TTL_UNKNOWN;
-	operation->key = strdup(key);
-	operation->value = strdup(value != NULL ? value : "");
-	DL_APPEND(service->operations, operation);
-	if (operation->key == NULL || operation->value == NULL) {
-		free_operation(operation);
-		return -ENOMEM;
-	}
 	operation->request = request;
 	request->operation = operation;
+	DL_APPEND(service->operations, operation);
+	service->takes += verb == REDIS_TAKE;
 	send(operation);
+	if (verb == REDIS_TAKE && service->takes == 1)
+		flush(service);
+	else
+		redis_wake(service);
 	return 0;
 }
 
@@ -375,6 +378,8 @@ static int copy_options(struct redis_service *service, const struct redis_option
 	struct wire_options wire = {.tls = &service->tls, .idle_ms = options->idle_ms};
 	char *name;
 
+	if (url == NULL)
+		return 0;
 	service->names = strdup(url->servers);
 	user = url->user != NULL ? url->user : user;
 	service->user = user != NULL ? strdup(user) : NULL;
@@ -406,17 +411,11 @@ static int copy_options(struct redis_service *service, const struct redis_option
 static int add_server(struct redis_service *service, const struct replicas_rule *rule, size_t i)
 {
 	const struct server_events events = {.on_serving = on_serving, .on_lost = on_lost};
-	struct epoll_event event = {.events = EPOLLIN};
-	int error = server_init(&service->servers[i], &service->options[i], rule, &service->timers,
-				&events, service);
+	struct server *server = &service->servers[i];
+	int error = server_init(server, &service->options[i], rule, &service->waker.timers, &events,
+				service);
 
-	if (error)
-		return error;
-	event.data.ptr = service->servers[i].wire;
-	return epoll_ctl(service->epoll, EPOLL_CTL_ADD, wire_descriptor(service->servers[i].wire),
-			 &event) == 0
-		       ? 0
-		       : -errno;
+	return error ? error : wire_join(server->wire, service->waker.epoll);
 }
 
 int redis_create(const struct redis_options *options, const struct redis_events *events,
@@ -425,7 +424,6 @@ int redis_create(const struct redis_options *options, const struct redis_events 
 	const struct sentinel_events sentinel_events = {.on_found = on_found,
 							.on_lost = on_no_sentinel};
 	struct redis_service *service = calloc(1, sizeof(*service));
-	struct epoll_event event = {.events = EPOLLIN};
 	int error;
 
 	if (service == NULL)
@@ -434,24 +432,20 @@ int redis_create(const struct redis_options *options, const struct redis_events 
 	service->context = context;
 	service->statistics = options->statistics;
 	service->settled_end = &service->settled;
-	service->alarm = ALARM_NONE;
-	service->epoll = epoll_create1(EPOLL_CLOEXEC);
-	error = service->epoll >= 0 ? alarm_init(&service->alarm) : -errno;
-	if (!error && epoll_ctl(service->epoll, EPOLL_CTL_ADD, service->alarm.descriptor, &event))
-		error = -errno;
+	error = waker_init(&service->waker);
 	if (!error)
 		error = copy_options(service, options);
 	for (size_t i = 0; i < service->count && !error; i++)
 		error = add_server(service, &options->replicas, i);
 	if (!error && service->sentinel_of != NULL)
 		error = sentinel_create(service->names, service->sentinel_of, &service->options[0],
-					service->epoll, &service->timers, &sentinel_events, service,
+					options->access, service->waker.epoll,
+					&service->waker.timers, &sentinel_events, service,
 					&service->sentinel);
 	if (error) {
 		redis_destroy(service);
 		return error;
 	}
-	arm(service);
 	*ret = service;
 	return 0;
 }
@@ -470,9 +464,7 @@ void redis_destroy(struct redis_service *service)
 		free_operation(service->operations);
 	}
 	tls_finish(&service->tls);
-	alarm_finish(&service->alarm);
-	if (service->epoll >= 0)
-		close(service->epoll);
+	waker_finish(&service->waker);
 	secret_destroy(service->password);
 	free(service->user);
 	free(service->names);
@@ -481,50 +473,47 @@ void redis_destroy(struct redis_service *service)
 
 int redis_descriptor(const struct redis_service *service)
 {
-	return service->epoll;
+	return service->waker.epoll;
 }
 
 void redis_dispatch(struct redis_service *service)
 {
-	struct epoll_event events[2 * REDIS_SERVERS_MAX + 3];
-	int count = epoll_wait(service->epoll, events, sizeof(events) / sizeof(events[0]), 0);
-	bool is_time = false;
+	void *wires[2 * REDIS_SERVERS_MAX + 2];
+	size_t count = waker_begin(&service->waker, wires, sizeof(wires) / sizeof(*wires));
 
-	service->is_dispatching = true;
-	for (int i = 0; i < count; i++) {
-		if (events[i].data.ptr == NULL)
-			is_time = alarm_rang(&service->alarm);
-		else
-			wire_dispatch(events[i].data.ptr);
+	for (size_t i = 0; i < count; i++) {
+		wire_dispatch(wires[i]);
 		deliver(service);
 	}
-	if (is_time)
-		timers_run(&service->timers, clock_now_ms());
+	timers_run(&service->waker.timers, clock_now_ms());
 	deliver(service);
-	service->is_dispatching = false;
-	redis_flush(service);
+	if (service->events.on_turn != NULL)
+		service->events.on_turn(service->context);
+	flush(service);
+	waker_end(&service->waker);
 }
 
-void redis_flush(struct redis_service *service)
+void redis_wake(struct redis_service *service)
 {
-	for (size_t i = 0; i < service->count; i++)
-		wire_flush(service->servers[i].wire);
-	if (service->listen != NULL)
-		listen_flush(service->listen);
-	sentinel_flush(service->sentinel);
-	arm(service);
+	service->waker.is_due = true;
 }
 
-bool redis_is_connected(const struct redis_service *service)
+bool redis_is_due(const struct redis_service *service)
 {
-	return count_serving(service) >= majority(service);
+	return service->waker.is_due;
+}
+
+struct timers *redis_timers(struct redis_service *service)
+{
+	return &service->waker.timers;
 }
 
 int redis_listen(struct redis_service *service, const char *key, const struct dialect *dialect)
 {
 	if (service->listen == NULL)
-		service->listen = listen_create(service->options, service->count, service->epoll,
-						&service->timers, on_hint, service);
+		service->listen =
+			listen_create(service->options, service->count, service->waker.epoll,
+				      &service->waker.timers, on_hint, service);
 	return service->listen != NULL ? listen_add(service->listen, key, dialect) : -errno;
 }
 
@@ -539,7 +528,7 @@ void redis_nudge(struct redis_service *service)
 	for (size_t i = 0; i < service->count; i++)
 		wire_nudge(service->servers[i].wire);
 	sentinel_nudge(service->sentinel);
-	arm(service);
+	redis_wake(service);
 }
 
 static bool is_busy(const struct redis_service *service)
@@ -554,11 +543,12 @@ static bool is_busy(const struct redis_service *service)
 void redis_finish(struct redis_service *service, int64_t limit_ms)
 {
 	int64_t now_ms = clock_now_ms(), end_ms = now_ms + limit_ms;
-	struct pollfd descriptor = {.fd = service->epoll, .events = POLLIN};
+	struct pollfd descriptor = {.fd = service->waker.epoll, .events = POLLIN};
 
-	redis_flush(service);
+	service->events.on_turn = NULL;
+	flush(service);
 	for (; is_busy(service) && now_ms < end_ms; now_ms = clock_now_ms()) {
-		poll(&descriptor, 1, (int)(end_ms - now_ms));
+		poll(&descriptor, 1, redis_is_due(service) ? 0 : (int)(end_ms - now_ms));
 		redis_dispatch(service);
 	}
 }

@@ -38,7 +38,7 @@ struct redis_request {
 };
 
 struct redis_options {
-	const struct store_url *url;	   /* its servers, and whether by TLS */
+	const struct store_url *url; /* its servers, and whether by TLS; NULL: there are none */
 	const struct store_access *access; /* user, password, tls_ca and so on; must stay */
 	int64_t idle_ms; /* a server that owes an answer and has sent nothing for so long is given
 			    up, as is an attempt to connect; with nothing under way it is asked to
@@ -59,6 +59,8 @@ struct redis_events {
 	/* The key for which redis_listen() was called (and which lives until redis_unlisten()) may
 	 * be free. Only a hint: it may be wrong, and each may be lost. */
 	void (*on_hint)(void *context, const char *key);
+	/* The end of each redis_dispatch(), before what was asked is sent. NULL is fine. */
+	void (*on_turn)(void *context);
 };
 
 struct dialect;
@@ -77,9 +79,13 @@ void redis_destroy(struct redis_service *service);
 int redis_descriptor(const struct redis_service *service);
 void redis_dispatch(struct redis_service *service);
 
-/* Writes what is to be sent, in one write(2) for each server, as far as the sockets take it. To be
- * called at the end of each turn in which anything was asked outside of callbacks. */
-void redis_flush(struct redis_service *service);
+/* Makes redis_dispatch() come soon: it is due, as the descriptor does not tell. */
+void redis_wake(struct redis_service *service);
+bool redis_is_due(const struct redis_service *service);
+
+/* What is due in it is done by redis_dispatch(), after what has come; to be set within that, or
+ * before redis_wake(). */
+struct timers *redis_timers(struct redis_service *service);
 
 /* Whether the majority of the servers takes requests now. */
 bool redis_is_connected(const struct redis_service *service);
@@ -89,7 +95,10 @@ bool redis_is_connected(const struct redis_service *service);
  * (no majority; but REDIS_GIVE waits for one, and is answered -ECONNRESET), -ENOMEM, -EMSGSIZE (the
  * value is longer than REDIS_VALUE_BYTES_MAX), -ENOTSUP (REDIS_STAMP of several servers), and it is
  * not. What is asked of one key is carried out, and answered, in the order of asking. A time that
- * begins with the call begins before the server hears of it. */
+ * begins with the call begins before the server hears of it.
+ *
+ * It is sent with the next redis_dispatch(), all that was asked until then in one write(2) for each
+ * server; or at once, if it is the only TAKE that is under way: somebody waits for that. */
 int redis_ask(struct redis_service *service, struct redis_request *request, enum redis_verb verb,
 	      const char *key, const char *value, int64_t ttl_ms);
 
@@ -106,7 +115,8 @@ void redis_unlisten(struct redis_service *service, const char *key);
  * before attempts end. */
 void redis_nudge(struct redis_service *service);
 
-/* Waits until what was asked is answered, for `limit_ms` at most. Blocks. */
+/* Waits until what was asked is answered, for `limit_ms` at most. Blocks. on_turn() comes no more.
+ */
 void redis_finish(struct redis_service *service, int64_t limit_ms);
 
 /* One line for people: the servers, their versions, and what is wrong with them. Shows no

@@ -9,9 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/alarm.h"
 #include "base/log_limit.h"
-#include "base/timers.h"
 #include "journal/journal.h"
 #include "stores/local/store.h"
 #include "stores/redis/key.h"
@@ -22,14 +20,6 @@
 struct redis_lock;  /* lock.h */
 struct redis_proof; /* proof.h */
 
-struct redis_loop {
-	int poll; /* an epoll(7) descriptor of that of the service, and: */
-	int wake; /* an eventfd(2): there is something to be sent, or to be told */
-	struct alarm alarm;
-	bool is_awake; /* `wake` is written to, or dispatch() runs */
-	struct timers timers;
-};
-
 /* The queues, as this host sees them: claims of its own, and gates (key.h). */
 struct redis_queues {
 	struct local_service *service;
@@ -37,6 +27,13 @@ struct redis_queues {
 	struct store *strangers; /* and that of the gates */
 	uint64_t gate_session;	 /* in the names of gates */
 	uint32_t gates;		 /* so far */
+};
+
+/* Random numbers for values of keys. */
+enum { REDIS_LOTS = 32 }; /* what getrandom(2) gives without interruption */
+struct redis_lots {
+	uint64_t numbers[REDIS_LOTS];
+	size_t left;
 };
 
 struct redis_session {
@@ -53,8 +50,8 @@ struct store_redis {
 	char *address;		      /* as it is shown: "redis://h:6379/dlockfs" */
 	char *prefix;		      /* of keys: "dlockfs/", or "" */
 	char host[HOST_NAME_MAX + 1]; /* in the values of keys */
+	struct redis_lots lots;
 	struct log_limit refusals;
-	struct redis_loop loop;
 	struct redis_service *service;
 	struct redis_queues queues;
 	struct redis_session session;
@@ -74,10 +71,11 @@ static inline struct store_redis *store_redis_from(struct store *store)
 	return (struct store_redis *)store;
 }
 
-/* Makes dispatch() come soon. */
-void redis_wake(struct store_redis *store);
-
 /* Out of memory: gives the session up, soon. */
-void redis_starve(struct store_redis *store);
+static inline void redis_starve(struct store_redis *store)
+{
+	store_local_expire(store->queues.home);
+	redis_wake(store->service);
+}
 
 #endif

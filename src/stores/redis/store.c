@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -28,7 +26,6 @@ enum {
 	REPLICAS_IN_TIMEOUT = 16,
 	REPLICAS_MS_MAX = 1000,
 	DISKS_MS_MAX = 2000, /* more than what passes between two fsync(2) of a server */
-	LOOP_DESCRIPTORS = 3,
 };
 
 /* The session: that of the queues, while the servers answer. */
@@ -62,7 +59,7 @@ static void renew(struct store *base, const struct store_told *told)
 	assert(told != NULL);
 	home->ops->renew(home, told);
 	give_up(store);
-	redis_wake(store);
+	redis_wake(store->service);
 }
 
 /* The queues lose their session when there is no memory; who holds is told before the keys go. */
@@ -119,10 +116,17 @@ static void on_hint(void *context, const char *key)
 	redis_lock_settle(lock);
 }
 
+/* What was asked meanwhile is told. */
+static void on_turn(void *context)
+{
+	redis_proofs_conclude(context);
+}
+
 static const struct redis_events service_events = {
 	.on_connected = on_connected,
 	.on_lost = on_lost,
 	.on_hint = on_hint,
+	.on_turn = on_turn,
 };
 
 /* Locks: what the engine asks becomes calls, what views ask is passed on to the queues */
@@ -206,7 +210,7 @@ static void withdraw(struct store *base, const struct store_told *told, void *ta
 /* The queues of this host, which answer with the next dispatch(). */
 static struct store *home_of(struct store *base)
 {
-	redis_wake(store_redis_from(base));
+	redis_wake(store_redis_from(base)->service);
 	return store_redis_from(base)->queues.home;
 }
 
@@ -275,40 +279,17 @@ static int alter(struct store *base, struct store_change *change, const struct s
 
 static int descriptor(struct store *base)
 {
-	return store_redis_from(base)->loop.poll;
+	return redis_descriptor(store_redis_from(base)->service);
 }
 
-/* Whether the event is of that descriptor. */
-static bool is_ready(const struct epoll_event *events, int count, int descriptor)
+static bool is_due(const struct store *base)
 {
-	for (int i = 0; i < count; i++) {
-		if (events[i].data.fd == descriptor)
-			return true;
-	}
-	return false;
+	return redis_is_due(((const struct store_redis *)base)->service);
 }
 
-/* What is asked meanwhile is told, or sent, at the end. */
 static void dispatch(struct store *base)
 {
-	struct store_redis *store = store_redis_from(base);
-	struct redis_loop *loop = &store->loop;
-	struct epoll_event events[LOOP_DESCRIPTORS];
-	int count = epoll_wait(loop->poll, events, LOOP_DESCRIPTORS, 0);
-	uint64_t times;
-
-	loop->is_awake = true;
-	if (is_ready(events, count, loop->wake))
-		(void)!read(loop->wake, &times, sizeof(times));
-	if (is_ready(events, count, loop->alarm.descriptor))
-		alarm_rang(&loop->alarm);
-	if (is_ready(events, count, redis_descriptor(store->service)))
-		redis_dispatch(store->service);
-	timers_run(&loop->timers, clock_now_ms());
-	redis_proofs_conclude(store);
-	redis_flush(store->service);
-	alarm_advance(&loop->alarm, timers_due(&loop->timers));
-	loop->is_awake = false;
+	redis_dispatch(store_redis_from(base)->service);
 }
 
 /* The lease */
@@ -349,7 +330,6 @@ static void resume(struct store *base, int64_t timeout_ms, int64_t saved_ms, boo
 static void nudge(struct store *base)
 {
 	redis_nudge(store_redis_from(base)->service);
-	redis_wake(store_redis_from(base));
 }
 
 static void describe(struct store *base, char *text, size_t text_bytes)
@@ -390,11 +370,6 @@ static void free_store(struct store_redis *store, const struct store_told *told)
 {
 	redis_destroy(store->service);
 	close_queues(&store->queues, told);
-	if (store->loop.poll >= 0)
-		close(store->loop.poll);
-	if (store->loop.wake >= 0)
-		close(store->loop.wake);
-	alarm_finish(&store->loop.alarm);
 	store_access_finish(&store->access);
 	free(store->address);
 	free(store->prefix);
@@ -410,7 +385,6 @@ static void close_store(struct store *base, const struct store_told *told)
 	redis_proofs_forget(store);
 	if (told != NULL) {
 		give_up(store);
-		redis_flush(store->service);
 		redis_finish(store->service, CLOSE_LIMIT_MS);
 	}
 	redis_locks_free(store);
@@ -420,6 +394,7 @@ static void close_store(struct store *base, const struct store_told *told)
 static const struct store_ops store_redis_ops = {
 	.descriptor = descriptor,
 	.dispatch = dispatch,
+	.is_due = is_due,
 	.place = place,
 	.list = list,
 	.amend = amend,
@@ -479,26 +454,6 @@ static int open_queues(struct store_redis *store)
 	return error;
 }
 
-static int open_loop(struct store_redis *store)
-{
-	struct epoll_event event = {.events = EPOLLIN};
-
-	store->loop.poll = epoll_create1(EPOLL_CLOEXEC);
-	store->loop.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (alarm_init(&store->loop.alarm) < 0 || store->loop.poll < 0 || store->loop.wake < 0)
-		return -errno;
-	const int descriptors[LOOP_DESCRIPTORS] = {
-		store->loop.wake, store->loop.alarm.descriptor,
-		store->service != NULL ? redis_descriptor(store->service) : -1};
-	for (size_t i = 0; i < LOOP_DESCRIPTORS; i++) {
-		event.data.fd = descriptors[i];
-		if (descriptors[i] >= 0 &&
-		    epoll_ctl(store->loop.poll, EPOLL_CTL_ADD, descriptors[i], &event) < 0)
-			return -errno;
-	}
-	return 0;
-}
-
 /* "/dlockfs" begins keys with "dlockfs/", "" with nothing. */
 static char *make_prefix(const char *root)
 {
@@ -516,7 +471,7 @@ static int open_all(struct store_redis *store, const struct store_options *optio
 	int64_t replicas_ms = options->session_timeout_ms / REPLICAS_IN_TIMEOUT;
 	int64_t replicas_ms_max = options->on_disk ? DISKS_MS_MAX : REPLICAS_MS_MAX;
 	const struct redis_options servers = {
-		.url = options->url,
+		.url = options->rehearsal ? NULL : options->url,
 		.access = &store->access,
 		.statistics = options->statistics,
 		.idle_ms = idle_ms > IDLE_MS_MIN ? idle_ms : IDLE_MS_MIN,
@@ -542,10 +497,8 @@ static int open_all(struct store_redis *store, const struct store_options *optio
 	if (store->prefix == NULL || store_access_copy(&store->access, options->access) < 0)
 		return -ENOMEM;
 	error = open_queues(store);
-	if (error == 0 && !options->rehearsal)
-		error = redis_create(&servers, &service_events, store, &store->service);
 	if (error == 0)
-		error = open_loop(store);
+		error = redis_create(&servers, &service_events, store, &store->service);
 	return error;
 }
 
@@ -559,8 +512,6 @@ static int open_store(const struct store_options *options, const struct store_ev
 	store->store.ops = &store_redis_ops;
 	store->events = events;
 	store->context = context;
-	store->loop.poll = store->loop.wake = -1;
-	store->loop.alarm = ALARM_NONE;
 	store->rules.ttl_ms = options->session_timeout_ms;
 	store->rules.contention = *options->contention;
 	redis_lease_init(&store->lease, options->session_timeout_ms);
@@ -569,7 +520,6 @@ static int open_store(const struct store_options *options, const struct store_ev
 		free_store(store, NULL);
 		return error;
 	}
-	redis_wake(store);
 	*ret = &store->store;
 	return 0;
 }

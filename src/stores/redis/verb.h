@@ -5,6 +5,8 @@
 #ifndef DLOCKFS_STORES_REDIS_VERB_H
 #define DLOCKFS_STORES_REDIS_VERB_H
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +30,13 @@ enum redis_verb {
 };
 
 enum { REDIS_TTL_NEVER = -1, REDIS_TTL_UNKNOWN = -2 };
+
+/* Whether it may be asked again soon, and be answered otherwise: an error of the service, or of an
+ * answer. */
+static inline bool verb_may_pass(int error)
+{
+	return error == -ECONNRESET || error == -ENOTCONN || error == -EAGAIN || error == -EROFS;
+}
 
 /* Valid during the call only. */
 struct redis_answer {

@@ -31,11 +31,16 @@ links_to() {
     esac
 }
 
+# Hosts that tell each other of releases, and one that tells nobody.
+declare -A peers=([A]=127.0.0.2 [B]=127.0.0.3)
+peers_port=$(free_port)
+
 launch_host() { # HOST
-    local links
+    local links options=()
     read -ra links < <(links_to "$1")
     store=$(proxied "${links[@]}")
-    launch_kept "$1" --session-timeout 3s --config "$dir/chaos.ini"
+    [ -z "${peers[$1]:-}" ] || options=(-o "peers=${peers[$1]}:$peers_port")
+    launch_kept "$1" --session-timeout 3s --config "$dir/chaos.ini" "${options[@]}"
 }
 
 # choose_servers NUMBER: sets chosen, the others, leader, and follower, by the number. There is one fault of the servers
@@ -104,6 +109,7 @@ run_server_chaos() {
     chaos plan "$seed" "$duration" "${server_faults[@]}" >"$dir/plan"
     run_chaos "$seed" 10 check "${server_faults[@]}"
     for host in A B C; do
+        echo "$host, in its last process: $(sed -n '/^by_/p' "$dir/$host/.dlockfs/status" | paste -sd' ')"
         stop_kept "$host"
     done
 }

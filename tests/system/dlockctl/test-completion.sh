@@ -17,7 +17,7 @@ emulate -R zsh
 setopt errexit
 fpath=("$1" $fpath)
 autoload -Uz compinit
-compinit -u -D
+compinit -u -d "$HOME/completions" # read again by the next one: without, each takes half a second
 function _describe {
     [[ $1 != -o ]] || shift
     print -rl -- ${(M)${${(P)2}%%:*}:#$words[CURRENT]*}

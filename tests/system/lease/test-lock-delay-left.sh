@@ -30,8 +30,8 @@ left() { # NUMBER: so many markers there are in all
     [ "$(zookeeper below "/$root" | grep -c '/~held~')" -eq "$1" ]
 }
 
-nothing_stays() { # but what every root has
-    [ "$(zookeeper below "/$root")" = .dlockfs-settled ]
+nothing_stays() { # but what every root has, and hosts that are there
+    [ "$(zookeeper below "/$root" | grep -vE '^\.dlockfs(/|$)')" = .dlockfs-settled ]
 }
 
 lost() { # HOST LOCK

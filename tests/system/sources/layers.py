@@ -252,14 +252,22 @@ def objects(tree, build):
     return result
 
 
+def global_symbols(found):
+    """The global symbols of the object files, by nm once for all: {path: [(kind, symbol)]}."""
+    paths = {name: path for path, name in found.items()}
+    result = {path: [] for path in found}
+    lines = subprocess.run(["nm", "-g", "-A", *paths], check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()
+    for name, _, line in (line.partition(":") for line in lines):
+        result[paths[name]].append(tuple(line.split()[-2:]))
+    return result
+
+
 def calls(found):
     """Which file refers to which other: {path: {other: symbol}}. What stands apart has symbols of its own."""
     defined, wanted = {}, {}
-    for path, name in found.items():
+    for path, pairs in global_symbols(found).items():
         program = APART[0] if os.path.dirname(path) in APART else ""
-        lines = subprocess.run(["nm", "-g", name], check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()
-        for line in lines:
-            kind, symbol = line.split()[-2:]
+        for kind, symbol in pairs:
             if kind in "Uw":
                 wanted.setdefault(path, []).append((program, symbol))
             else:
@@ -350,22 +358,20 @@ def check_circles(tree, build):
 
 
 def check_names(tree, build):
-    found = objects(tree, build)
-    headers = {}
+    found = {path: name for path, name in objects(tree, build).items() if os.path.dirname(path) in NAMED}
+    headers_of = {} # by function: those in which a line at the margin has it with its parenthesis
     for path in source_files(tree):
         if path.endswith(".h") and os.path.dirname(path) in NAMED:
-            headers[path] = "\n".join(read_lines(os.path.join(tree, path)))
+            lines = [line for line in read_lines(os.path.join(tree, path)) if re.match("[A-Za-z_]", line)]
+            for symbol in set(re.findall(r"\b(\w+)\(", "\n".join(lines))):
+                headers_of.setdefault(symbol, []).append(path)
     faults = []
-    for path, name in sorted(found.items()):
+    for path, pairs in sorted(global_symbols(found).items()):
         folder, file = os.path.split(path)
-        if folder not in NAMED:
-            continue
         stem = file.removesuffix(".c")
         starts = [start for other, others, _ in OTHER_NAMES if other == path for start in others]
-        lines = subprocess.run(["nm", "-g", "--defined-only", name], check=True, text=True,
-                               stdout=subprocess.PIPE).stdout.splitlines()
-        for kind, symbol in (line.split()[-2:] for line in lines):
-            there = [header for header in headers if re.search(rf"^(?:[A-Za-z_].*\b)?{symbol}\(", headers[header], re.M)]
+        for kind, symbol in pairs:
+            there = headers_of.get(symbol, [])
             shared = [NAMED[folder][os.path.basename(header)] for header in there if os.path.basename(header) in NAMED[folder]]
             nouns = [stem, stem + "s", stem + "es", stem.removesuffix("s")]
             mine = nouns + [f"{os.path.basename(folder)}_{noun}" for noun in nouns] + starts + shared

@@ -39,7 +39,7 @@ END
 mkdir "$dir/run" "$dir/output"
 ln -s ../pids "$dir/run/pids"
 export DLOCKFS_TEST_DIR=$dir/run OUTPUT=$dir/output QUICK=1
-export CONTENDERS="raw strict strict3 handoff keep recipe-c kazoo tmpfs"
+export CONTENDERS="raw udp strict strict3 peers3 handoff keep recipe-c kazoo fuse-floor tmpfs"
 refused "$tests/bench/run.sh" sideways >"$dir/refused.out" 2>&1
 mkdir "$dir/run"
 ln -s ../pids "$dir/run/pids"
@@ -55,9 +55,9 @@ measured() {
     done
 }
 
-measured alone 1 raw strict handoff keep kazoo tmpfs
-measured contended 8 read write handover strict strict3 handoff keep kazoo
-measured waiters 10 read write handover strict strict3 handoff keep kazoo tmpfs
+measured alone 1 raw strict handoff keep kazoo fuse-floor tmpfs
+measured contended 8 read write handover oneway strict strict3 peers3 handoff keep kazoo
+measured waiters 10 read write handover oneway strict strict3 peers3 handoff keep kazoo tmpfs
 grep -q '^alone,1,recipe-c,.*,missing: no Debian package has it' "$dir/output/bench.csv" || fail "not named as missing"
 grep -q '^reach ' "$dir/bench.out" || fail "nothing about the reach"
 

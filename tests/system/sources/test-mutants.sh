@@ -21,7 +21,7 @@ at_once=2
 
 # compile OBJECT SOURCE
 compile() {
-    cc -O1 -g -std=gnu11 -D_GNU_SOURCE -DDLOCKFS_VERSION='"0"' -I"$source_dir/src" -I"$source_dir/tests/sim" -c -o "$1" "$2"
+    cc -O1 -std=gnu11 -D_GNU_SOURCE -DDLOCKFS_VERSION='"0"' -I"$source_dir/src" -I"$source_dir/tests/sim" -c -o "$1" "$2"
 }
 export -f compile
 export source_dir

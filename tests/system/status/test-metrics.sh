@@ -74,7 +74,7 @@ start_dlockfs L
 check L
 flock "$dir/L/job" true
 expect_metrics L "$(acquired flock granted)=1" dlockfs_session_connected=1 dlockfs_sessions_lost_total=0
-expect_equal "metrics of a server" "" "$(grep -E '^dlockfs_(store|lease|session_timeout)_' "$dir/L.metrics" || true)"
+expect_equal "metrics of a server" "" "$(grep -E '^dlockfs_(store|lease|session_timeout)_' "$dir/L.metrics" | grep -v '^dlockfs_store_info{scheme="local",root="",hash="[0-9a-f]*"} 1$' || true)"
 stop_dlockfs L
 
 start_zookeeper
@@ -281,7 +281,34 @@ tests:
       - {series: 'dlockfs_waiters{instance="half",store="cron"}', values: '0x10 1x50'}
       - {series: 'dlockfs_acquisitions_total{instance="half",kind="open",outcome="granted"}', values: '5+1x60'}
       - {series: 'dlockfs_acquisitions_total{instance="half",kind="open",outcome="granted",store="cron"}', values: '5x60'}
+      - {series: 'dlockfs_hosts{instance="here"}', values: '3x20 2x40'}
+      - {series: 'dlockfs_hosts{instance="there",store="cron"}', values: '2x60'}
+      - {series: 'dlockfs_hosts{instance="typo",store="cron"}', values: '2x20 1x40'}
+      - {series: 'dlockfs_store_info{instance="here",scheme="etcd",root="/a",hash="1"}', values: '1x60'}
+      - {series: 'dlockfs_store_info{instance="there",scheme="etcd",root="/a",hash="1"}', values: '1x60'}
+      - {series: 'dlockfs_store_info{instance="here",scheme="etcd",root="/a",hash="1",store="cron"}', values: '1x60'}
+      - {series: 'dlockfs_store_info{instance="typo",scheme="etcd",root="/aa",hash="1",store="cron"}', values: '_x20 1x40'}
     alert_rule_test:
+      - {eval_time: 15m, alertname: DlockfsHostMissing, exp_alerts: []}
+      - {eval_time: 15m, alertname: DlockfsHostAlone, exp_alerts: []}
+      - {eval_time: 15m, alertname: DlockfsHostsDiffer, exp_alerts: []}
+      - eval_time: 35m
+        alertname: DlockfsHostMissing
+        exp_alerts:
+          - exp_labels: {}
+            exp_annotations: {summary: "hosts of dlockfs with a session in their store: 2, and there were more within the last hour; see: dlockctl hosts"}
+          - exp_labels: {store: cron}
+            exp_annotations: {summary: "hosts of dlockfs with a session in their store: 1, and there were more within the last hour; see: dlockctl hosts"}
+      - eval_time: 35m
+        alertname: DlockfsHostAlone
+        exp_alerts:
+          - exp_labels: {instance: typo, store: cron}
+            exp_annotations: {summary: "no other host uses the store of typo: compare its url with that of the others"}
+      - eval_time: 35m
+        alertname: DlockfsHostsDiffer
+        exp_alerts:
+          - exp_labels: {store: cron}
+            exp_annotations: {summary: "hosts of dlockfs have their locks in different places, or settings that are not alike; see: dlockctl hosts"}
       - eval_time: 35m
         alertname: DlockfsDown
         exp_alerts:

@@ -135,7 +135,7 @@ expect_equal "find -type f" 6 "$(find locks -type f ! -name thread -print0 | tr 
 soon ls -lR >"$dir/ls.out"
 grep -q '^-r--r--r-- .* backup$' "$dir/ls.out"
 grep -q '^dr-xr-xr-x .* cron$' "$dir/ls.out"
-expect_equal "find -printf" "d locks,f jobs,f metrics,f queues,f status,f users" "$(find . -mindepth 1 -maxdepth 1 -printf '%y %f\n' | sort | paste -sd,)"
+expect_equal "find -printf" "d locks,f hosts,f jobs,f metrics,f queues,f status,f users" "$(find . -mindepth 1 -maxdepth 1 -printf '%y %f\n' | sort | paste -sd,)"
 expect_equal "grep -r" "locks/cron/deep/backup:lock=cron/deep/backup claims=1 holders=1" "$(grep -r '^lock=cron/deep' locks)"
 expect_equal "stat" "regular empty file 444 0 directory 555 0" "$(stat -c '%F %a %u' locks/job locks/cron | paste -sd' ')"
 expect_equal "the same inode" "$(stat -c %i locks/job)" "$(stat -c %i "$dir/A/.dlockfs/locks/job")"

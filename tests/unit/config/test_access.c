@@ -21,6 +21,7 @@
 #define ETCD	     "[store]\nurl = etcd://a\n"
 #define REDIS	     "[store]\nurl = redis://a\n"
 #define REDISS	     "[store]\nurl = rediss://a\n"
+#define SENTINELS    "[store]\nurl = redis+sentinel://a/main\n"
 #define FILES	     "tls_ca = SECRET\ntls_certificate = SECRET\ntls_key = SECRET\n"
 #define NO_RECIPE                                                                                  \
 	"recipe = kazoo is for ZooKeeper, expected it left out where ZooKeeper keeps no locks"
@@ -78,6 +79,8 @@ static void test_good(void **state)
 		REDIS "redis_user = locks\nredis_password_file = SECRET\n",
 		REDIS "redis_password_file = SECRET\n",
 		"[store]\nurl = redis://u:p@a\n",
+		SENTINELS "sentinel_user = locks\nsentinel_password_file = SECRET\n",
+		SENTINELS "sentinel_password_file = SECRET\n",
 		REDISS "tls_ca = SECRET\n",
 		REDISS "tls_certificate = SECRET\ntls_key = SECRET\n",
 		"[store]\nredis_password_file = SECRET\n",
@@ -157,6 +160,10 @@ static void test_bad(void **state)
 		 "file:3: redis_user is for Redis, expected it left out where etcd is the store"},
 		{REDIS "redis_user = x\n",
 		 "file:1: redis_user without redis_password_file, expected it as well"},
+		{REDIS "sentinel_password_file = SECRET\n",
+		 "file:3: sentinel_password_file, but url has no +sentinel, expected it there"},
+		{SENTINELS "sentinel_user = x\n",
+		 "file:1: sentinel_user without sentinel_password_file, expected it as well"},
 		{REDIS "tls_ca = SECRET\n",
 		 "file:3: tls_ca, but url is redis://, expected rediss://"},
 		{REDISS "tls_key = SECRET\n",

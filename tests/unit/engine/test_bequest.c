@@ -7,7 +7,7 @@
 
 #include "fixture.h"
 
-enum { MESSAGES_MAX = 16 };
+enum { MESSAGES_MAX = 64 };
 
 struct message {
 	bool tells;
@@ -202,6 +202,78 @@ static void test_heir_is_gone(void **state)
 	close_all(world, files);
 }
 
+/* The same, with one of the releasing host's own behind the heir. */
+static void test_own_waits_for_heir(void **state)
+{
+	struct world *world = *state;
+	struct file files[3];
+
+	file_open_and_lock(&files[0], &world->one, EX);
+	file_open_and_lock(&files[1], &world->two, EX);
+	file_open_and_lock(&files[2], &world->one, EX);
+	deliver(&messages[0], 1);
+	foreign_withdraw(world, "a", 1);
+	settle_alone(&world->one);
+	messages_count = 0;
+	file_unlock(&files[0]);
+	deliver(&messages[0], 0);
+	assert_holds(&files[1]);
+	settle_alone(&world->one);
+	assert_waits(&files[2]);
+	settle_alone(&world->two);
+	assert_int_equal(files[1].lost, 1);
+	pass(world, TIMEOUT_MS / 2);
+	assert_waits(&files[2]);
+	pass(world, TIMEOUT_MS);
+	assert_holds(&files[2]);
+	close_all(world, files);
+}
+
+/* A host whose own heir is not found knows by that that somebody has taken it away. */
+static void test_own_heir_is_gone(void **state)
+{
+	struct world *world = *state;
+	struct file files[3];
+
+	file_open_and_lock(&files[0], &world->two, EX);
+	file_open_and_lock(&files[1], &world->one, EX);
+	file_open_and_lock(&files[2], &world->one, EX);
+	deliver(&messages[0], 0);
+	messages_count = 0;
+	file_unlock(&files[0]);
+	deliver(&messages[0], 1);
+	assert_holds(&files[1]);
+	foreign_withdraw(world, "a", 2);
+	file_unlock(&files[1]);
+	assert_holds(&files[2]);
+	settle_alone(&world->one);
+	assert_int_equal(files[2].lost, 1);
+	close_all(world, files);
+}
+
+/* What is said of an heir that is missing is said until it is answered. */
+static void test_heir_is_told_again(void **state)
+{
+	struct world *world = *state;
+	struct file files[3];
+
+	queue_up(world, files);
+	file_close(&files[1]);
+	settle_alone(&world->two);
+	file_unlock(&files[0]);
+	settle(world);
+	messages_count = 0; /* all of that is lost */
+	assert_waits(&files[2]);
+	pass(world, TIMEOUT_MS / 8);
+	assert_true(messages_count > 0);
+	deliver(&messages[0], 0);
+	deliver(&messages[messages_count - 1], 1);
+	settle(world);
+	assert_holds(&files[2]);
+	file_open(&files[1], &world->two, "a");
+	close_all(world, files);
+}
+
 /* The heir has given up when it is told: its host says so, and nobody is waited for. */
 static void test_heir_gives_up(void **state)
 {
@@ -251,6 +323,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_is_not_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_heir_is_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_own_waits_for_heir, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_own_heir_is_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_heir_is_told_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_heir_gives_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loss_is_not_told, setup, teardown),
 	};

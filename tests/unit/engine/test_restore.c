@@ -83,7 +83,7 @@ static char *kill_daemon(struct file *file)
 	engine_destroy(host->engine);
 	state_journal_destroy(journal);
 	store_faulty_succeed(host->store);
-	host->engine = engine_create(&file_events, host, 77);
+	host->engine = engine_create(fixture_events, host, 77);
 	assert_non_null(host->engine);
 	engine_set_store(host->engine, host->store);
 	store_faulty_set_context(host->store, host->engine);
@@ -303,6 +303,62 @@ static void test_own_terms_stay(void **state)
 	settle(world);
 }
 
+static void on_ask(void *context, const char *path, const char *rival, const char *peer,
+		   const char *claim)
+{
+}
+
+static void on_tell(void *context, const char *path, const struct engine_peer *asker,
+		    const char *claim, const char *const *names, size_t count)
+{
+	++*(int *)((struct host *)context)->world->context;
+}
+
+/* What was told to be released leaves for the same heir, which somebody has taken away meanwhile,
+ * and whose host may believe in it (books/bequest.h). */
+static void test_leaves_for_the_same_heir(void **state)
+{
+	struct world *world = *state;
+	struct engine_peer asker = {{0}};
+	struct file holder, heir;
+	int told = 0;
+
+	world->context = &told;
+	file_open_and_lock(&holder, &world->one, EX);
+	file_open_and_lock(&heir, &world->two, EX);
+	assert_int_equal(queue_length(world, "a"), 2);
+	engine_peer_asked(world->one.engine, "a", world->names[0], world->names[1], &asker);
+	file_unlock(&holder);
+	assert_int_equal(told, 1);
+	store_faulty_break(world->one.store, 0, 0, 0);
+	char *text = kill_daemon(&holder);
+	foreign_withdraw(world, "a", 1);
+	restore(&holder, "a", text);
+	settle_alone(&world->one);
+	assert_int_equal(queue_length(world, "a"), 1);
+	file_close(&heir);
+	pass(world, 2 * TIMEOUT_MS);
+	assert_int_equal(queue_length(world, "a"), 0);
+	file_close(&holder);
+}
+
+static struct engine_events peer_events;
+
+static int setup_peers(void **state)
+{
+	peer_events = file_events;
+	peer_events.on_ask = on_ask;
+	peer_events.on_tell = on_tell;
+	fixture_events = &peer_events;
+	return world_setup(state);
+}
+
+static int teardown_peers(void **state)
+{
+	fixture_events = &file_events;
+	return world_teardown(state);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +369,8 @@ int main(void)
 		TEST(not_held_back),
 		TEST(terms_go_on),
 		TEST(own_terms_stay),
+		cmocka_unit_test_setup_teardown(test_leaves_for_the_same_heir, setup_peers,
+						teardown_peers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

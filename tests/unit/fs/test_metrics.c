@@ -16,6 +16,7 @@
 #include "../../told.h"
 #include "files/filesystem.h"
 #include "files/metrics.h"
+#include "files/presence.h"
 #include "files/shard.h"
 #include "files/user.h"
 #include "files/user_writes.h"
@@ -25,6 +26,7 @@
 
 struct fixture {
 	struct filesystem filesystem;
+	struct config config;
 	struct shards list;
 	struct users users;
 	struct user_writes writes;
@@ -35,6 +37,14 @@ struct fixture {
 	struct store *store;
 	char *text;
 };
+
+/* What files/presence.c knows. */
+static int64_t hosts = -1;
+
+int64_t presence_count(struct presence *presence)
+{
+	return presence != NULL ? hosts : -1;
+}
 
 static void on_decided(void *context, void *cookie, int result)
 {
@@ -73,6 +83,8 @@ static struct store counting = {&counting_ops};
 
 static int begin(void **state)
 {
+	static const char cron[] = "[store \"cron\"]\nurl = zookeeper://zk1/cron\n";
+	char why[256];
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	struct engine *engine = engine_create(&events, fixture, 1);
 	struct lockfiles *lockfiles = lockfiles_create(engine, NULL, NULL);
@@ -82,15 +94,22 @@ static int begin(void **state)
 		store_local_open(fixture->service, &engine_store_events, engine, &fixture->store),
 		0);
 	engine_set_store(engine, fixture->store);
-	fixture->shards[0] = (struct shard){
-		.label = "", .engine = engine, .lockfiles = lockfiles, .store = fixture->store};
+	fixture->shards[0] = (struct shard){.label = "",
+					    .engine = engine,
+					    .lockfiles = lockfiles,
+					    .store = fixture->store,
+					    .presence = (struct presence *)fixture};
 	fixture->shards[1] = (struct shard){.label = "store=\"cron\"",
 					    .engine = engine,
 					    .lockfiles = lockfiles,
 					    .store = &counting};
 	fixture->list = (struct shards){.list = fixture->shards, .count = 1};
 	fixture->users.writes = &fixture->writes;
-	fixture->filesystem = (struct filesystem){.shards = &fixture->list,
+	assert_int_equal(config_init(&fixture->config), 0);
+	assert_int_equal(
+		config_read_text(&fixture->config, "f", cron, strlen(cron), why, sizeof(why)), 0);
+	fixture->filesystem = (struct filesystem){.config = &fixture->config,
+						  .shards = &fixture->list,
 						  .users = &fixture->users,
 						  .handles = &fixture->handles,
 						  .metrics = &fixture->metrics};
@@ -106,6 +125,7 @@ static int end(void **state)
 	fixture->store->ops->close(fixture->store, nobody_is_told());
 	local_service_destroy(fixture->service);
 	engine_destroy(fixture->shards[0].engine);
+	config_finish(&fixture->config);
 	free(fixture->text);
 	free(fixture);
 	return 0;
@@ -183,7 +203,11 @@ static void test_zero(void **state)
 	/* The local store has no session that could end, and nothing that takes time. */
 	assert_null(strstr(fixture->text, "dlockfs_lease_left_seconds"));
 	assert_null(strstr(fixture->text, "dlockfs_session_timeout_seconds"));
-	assert_null(strstr(fixture->text, "dlockfs_store_"));
+	assert_null(strstr(fixture->text, "dlockfs_hosts"));
+	assert_non_null(
+		strstr(fixture->text, "\ndlockfs_store_info{scheme=\"local\",root=\"\",hash=\""));
+	assert_null(strstr(fixture->text, "dlockfs_store_operation"));
+	assert_null(strstr(fixture->text, "dlockfs_store_root"));
 }
 
 static void test_acquisitions(void **state)
@@ -362,12 +386,18 @@ static void test_two_stores(void **state)
 {
 	struct fixture *fixture = *state;
 
+	hosts = 3;
 	fixture->filesystem.shards->count = 2;
 	fixture->shards[1].metrics.fenced_handles = 3;
 	store_statistics_count(&fixture->shards[1].statistics, STORE_PLACE, 700, 0);
 	metrics_count_acquisition(&fixture->shards[1].metrics, LOCK_KIND_FLOCK, 0, 3000000);
 	engine_store_events.on_session(fixture->shards[0].engine, STORE_CONNECTED, 4000);
 	write_text(fixture);
+	hosts = -1;
+	assert_has(fixture, "dlockfs_hosts 3");
+	assert_null(strstr(fixture->text, "dlockfs_hosts{"));
+	assert_non_null(strstr(fixture->text,
+			       "\ndlockfs_store_info{scheme=\"zookeeper\",root=\"/cron\",hash=\""));
 	check_form(fixture);
 	assert_has(fixture, "dlockfs_acquisitions_total{kind=\"flock\",outcome=\"granted\"} 0");
 	assert_has(fixture, "dlockfs_acquisitions_total{kind=\"flock\",outcome=\"granted\","

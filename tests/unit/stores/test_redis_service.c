@@ -72,7 +72,7 @@ static void turn(void)
 {
 	struct pollfd descriptor = {.fd = redis_descriptor(service), .events = POLLIN};
 
-	if (poll(&descriptor, 1, 5) > 0)
+	if (poll(&descriptor, 1, redis_is_due(service) ? 0 : 5) > 0 || redis_is_due(service))
 		redis_dispatch(service);
 	for (size_t i = 0; i < count; i++)
 		redis_double_turn(&servers[i]);
@@ -107,7 +107,6 @@ static void ask(struct asked *asked, enum redis_verb verb, const char *value)
 {
 	*asked = (struct asked){.request.done = on_done};
 	assert_int_equal(redis_ask(service, &asked->request, verb, "k", value, 9000), 0);
-	redis_flush(service);
 }
 
 static void ask_and_wait(struct asked *asked, enum redis_verb verb, const char *value)
@@ -118,7 +117,8 @@ static void ask_and_wait(struct asked *asked, enum redis_verb verb, const char *
 
 static void create(size_t servers_count, const char *user, int64_t idle_ms)
 {
-	const struct redis_events events = {on_connected, on_lost, on_hint};
+	const struct redis_events events = {
+		.on_connected = on_connected, .on_lost = on_lost, .on_hint = on_hint};
 	char text[256], problem[256];
 	struct store_url url;
 	struct redis_options options = {
@@ -181,13 +181,16 @@ static void test_verbs(void **state)
 	connect_to(1);
 	ask_and_wait(&one, REDIS_TAKE, "v1");
 	assert_int_equal(one.error, 0);
-	assert_string_equal(servers[0].commands,
-			    "SET k v1 NX PX 9000\nGETRANGE k 0 4095\nPTTL k\n");
+	assert_string_equal(servers[0].commands, "SET k v1 NX PX 9000\n");
 	redis_double_rule(&servers[0], "SET", "$-1\r\n");
 	redis_double_rule(&servers[0], "GETRANGE", "$5\r\nother\r\n");
+	forget_commands();
 	ask_and_wait(&one, REDIS_TAKE, "v2");
 	assert_int_equal(one.error, -EEXIST);
 	assert_string_equal(one.holder, "other");
+	assert_int_equal(one.ttl_ms, 1000);
+	assert_string_equal(servers[0].commands,
+			    "SET k v2 NX PX 9000\nGETRANGE k 0 4095\nPTTL k\n");
 	ask_and_wait(&one, REDIS_READ, NULL);
 	assert_int_equal(one.error, 0);
 	assert_string_equal(one.holder, "other");
@@ -216,6 +219,30 @@ static void test_verbs(void **state)
 	assert_int_equal(counted(STORE_LOOK), 3);
 }
 
+/* The first TAKE is sent as soon as it is asked, with what was given back before; the next one with
+ * all that is asked in its turn. */
+static void test_sent_at_once(void **state)
+{
+	struct asked three;
+
+	connect_to(1);
+	redis_double_rule(&servers[0], "SET", NULL);
+	forget_commands();
+	ask(&one, REDIS_GIVE, "v1");
+	redis_double_turn(&servers[0]);
+	assert_string_equal(servers[0].commands, "");
+	assert_true(redis_is_due(service));
+	ask(&two, REDIS_TAKE, "v2");
+	redis_double_turn(&servers[0]);
+	assert_true(was_sent(0, " k v1 k//released\nSET k v2 NX PX 9000\n"));
+	ask(&three, REDIS_TAKE, "v3");
+	redis_double_turn(&servers[0]);
+	assert_false(was_sent(0, "v3"));
+	WAIT_UNTIL(was_sent(0, "v3"));
+	assert_false(redis_is_due(service));
+	redis_forget(&three.request);
+}
+
 /* A value of Redisson's dialect is a field of a hash: all verbs are scripts. */
 static void test_redisson(void **state)
 {
@@ -224,7 +251,7 @@ static void test_redisson(void **state)
 	ask_and_wait(&one, REDIS_TAKE, "v:write");
 	assert_int_equal(one.error, 0);
 	assert_int_equal(one.ttl_ms, REDIS_TTL_UNKNOWN);
-	assert_string_equal(servers[0].commands, "EVAL SCRIPT 1 k v:write 9000\nPTTL k\n");
+	assert_string_equal(servers[0].commands, "EVAL SCRIPT 1 k v:write 9000\n");
 	redis_double_rule(&servers[0], "EVAL SCRIPT", "$5\r\nother\r\n");
 	redis_double_rule(&servers[0], "PTTL", ":-1\r\n");
 	ask_and_wait(&one, REDIS_TAKE, "w:write");
@@ -772,6 +799,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_verbs, begin, end),
+		cmocka_unit_test_setup_teardown(test_sent_at_once, begin, end),
 		cmocka_unit_test_setup_teardown(test_redisson, begin, end),
 		cmocka_unit_test_setup_teardown(test_noscript, begin, end),
 		cmocka_unit_test_setup_teardown(test_delete, begin, end),

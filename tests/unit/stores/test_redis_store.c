@@ -153,6 +153,7 @@ struct redis_service {
 	int64_t last_ms; /* of what was asked last: the order stays */
 	struct redis_operation *operations;
 	bool listens[LOCKS], hinted[LOCKS];
+	struct timers timers;
 	int descriptor;
 };
 
@@ -300,7 +301,7 @@ static void lose_connection(struct redis_service *service)
 	service->events->on_lost(service->context, "a fault");
 }
 
-void redis_dispatch(struct redis_service *service)
+static void turn(struct redis_service *service)
 {
 	if (!service->is_connected && service->connect_ms <= now_ms) {
 		service->is_connected = true;
@@ -327,9 +328,27 @@ void redis_dispatch(struct redis_service *service)
 	}
 }
 
-void redis_flush(struct redis_service *service)
+void redis_dispatch(struct redis_service *service)
+{
+	turn(service);
+	timers_run(&service->timers, now_ms);
+	service->events->on_turn(service->context);
+}
+
+void redis_wake(struct redis_service *service)
 {
 	(void)service;
+}
+
+bool redis_is_due(const struct redis_service *service)
+{
+	(void)service;
+	return false;
+}
+
+struct timers *redis_timers(struct redis_service *service)
+{
+	return &service->timers;
 }
 
 bool redis_is_connected(const struct redis_service *service)
@@ -359,7 +378,7 @@ void redis_finish(struct redis_service *service, int64_t limit_ms)
 	(void)limit_ms;
 	service->is_connected = true;
 	now_ms += 1000;
-	redis_dispatch(service);
+	turn(service);
 }
 
 void redis_describe(const struct redis_service *service, char *text, size_t text_bytes)

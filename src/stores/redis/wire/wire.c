@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include <hiredis/hiredis.h>
 #include <utlist.h>
 
 #include "base/clock.h"
@@ -104,9 +103,11 @@ void wire_destroy(struct wire *wire)
 	free(wire);
 }
 
-int wire_descriptor(const struct wire *wire)
+int wire_join(struct wire *wire, int epoll)
 {
-	return wire->dial.epoll;
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = wire};
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, wire->dial.epoll, &event) == 0 ? 0 : -errno;
 }
 
 bool wire_is_ready(const struct wire *wire)
@@ -179,16 +180,35 @@ static int append(struct out *out, const char *data, size_t bytes)
 	return 0;
 }
 
+static int append_length(struct out *out, char kind, size_t length)
+{
+	char text[24], *at = text + sizeof(text);
+
+	*--at = '\n';
+	*--at = '\r';
+	do
+		*--at = (char)('0' + length % 10);
+	while ((length /= 10) > 0);
+	*--at = kind;
+	return append(out, at, (size_t)(text + sizeof(text) - at));
+}
+
 static int put(struct wire *wire, struct wire_command *command, int count, const char *const *words,
 	       const size_t *bytes)
 {
-	char *text = NULL;
-	int length = redisFormatCommandArgv(&text, count, (const char **)words, bytes);
-	int error = length >= 0 ? append(&wire->out, text, (size_t)length) : -ENOMEM;
+	struct out *out = &wire->out;
+	size_t unsent = out->end - out->begin;
+	int error = append_length(out, '*', (size_t)count);
 
-	if (text != NULL)
-		explicit_bzero(text, (size_t)length);
-	redisFreeCommand(text);
+	for (int i = 0; i < count && !error; i++) {
+		error = append_length(out, '$', bytes[i]);
+		if (!error)
+			error = append(out, words[i], bytes[i]);
+		if (!error)
+			error = append(out, "\r\n", 2);
+	}
+	if (error)
+		out->end = out->begin + unsent; /* nothing of it */
 	if (error || command == NULL)
 		return error;
 	if (wire->commands == NULL)

@@ -59,8 +59,9 @@ int wire_create(const struct wire_options *options, const struct wire_events *ev
  * callback. */
 void wire_destroy(struct wire *wire);
 
-/* Readable when wire_dispatch() has something to do: an epoll(7) descriptor. */
-int wire_descriptor(const struct wire *wire);
+/* Has the epoll(7) descriptor readable when wire_dispatch() has something to do, with the wire as
+ * data.ptr. Returns 0 or -errno. */
+int wire_join(struct wire *wire, int epoll);
 void wire_dispatch(struct wire *wire);
 
 /* Writes what is to be sent, as far as the socket takes it. */

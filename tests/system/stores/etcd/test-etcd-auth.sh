@@ -10,15 +10,6 @@ requires command -v openssl
 session=6 # seconds
 root=(--user root:r00t)
 
-add_users() {
-    etcd user add root:r00t >/dev/null
-    etcd user grant-role root root >/dev/null
-    etcd role add hosts >/dev/null
-    etcd role grant-permission hosts --prefix=true readwrite /dlockfs/ >/dev/null
-    etcd user add host:s3cret >/dev/null
-    etcd user grant-role host hosts >/dev/null
-}
-
 # goes_on WHAT: for longer than a session lasts by itself who holds does so, who waits does so, and others lock.
 goes_on() {
     local until=$((SECONDS + session + 1))
@@ -36,7 +27,7 @@ begin_with() {
     local host
     etcd_options=("${@:2}")
     start_etcd "$1"
-    add_users
+    etcd_add_users
     for host in A B; do
         rm -f "$dir/$host.log"
         start_dlockfs "$host" --session-timeout ${session}s -o "etcd_user=host,etcd_password_file=$dir/password"

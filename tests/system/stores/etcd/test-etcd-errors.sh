@@ -102,15 +102,9 @@ no_space() {
 users() {
     local host root
     start_etcd
-    etcd user add root:r00t >/dev/null
-    etcd user grant-role root root >/dev/null
-    etcd role add hosts >/dev/null
-    etcd role grant-permission hosts --prefix=true readwrite /dlockfs/ >/dev/null
-    etcd user add host:s3cret >/dev/null
-    etcd user grant-role host hosts >/dev/null
+    etcd_add_users
     etcd user add other:0ther >/dev/null
-    etcd role add others >/dev/null
-    etcd role grant-permission others --prefix=true readwrite /others/ >/dev/null
+    etcd_add_role others /others/
     etcd user grant-role other others >/dev/null
     etcd auth enable >/dev/null
     root=(--user root:r00t)

@@ -25,14 +25,14 @@ restart() {
 
 hold_all
 before=$(claims)
-keys=$(etcd get --prefix --keys-only /dlockfs/ | grep -v '/\.dlockfs/sessions/')
+keys=$(etcd get --prefix --keys-only /dlockfs/ | grep -vE '/\.dlockfs/(sessions|hosts)/')
 for ((i = 0; i < 5; i++)); do
     restart
     crash A
 done
 restart_kept A
 expect_equal "claims after restarts" "$before" "$(claims)"
-expect_equal "keys after restarts" "$keys" "$(etcd get --prefix --keys-only /dlockfs/ | grep -v '/\.dlockfs/sessions/')"
+expect_equal "keys after restarts" "$keys" "$(etcd get --prefix --keys-only /dlockfs/ | grep -vE '/\.dlockfs/(sessions|hosts)/')"
 
 # The server is killed, and is stopped; the daemon is killed while there is none.
 restart_etcd

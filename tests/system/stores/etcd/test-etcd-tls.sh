@@ -111,15 +111,10 @@ comes_free "$dir/late/job"
 stop_dlockfs late
 
 # A certificate and a user, who may do what is below its path.
-etcd user add root:r00t >/dev/null
-etcd user grant-role root root >/dev/null
-etcd role add hosts >/dev/null
-etcd role grant-permission hosts --prefix=true readwrite /dlockfs/ >/dev/null
-etcd user add locker:s3cret >/dev/null
-etcd user grant-role locker hosts >/dev/null
+etcd_add_users
 etcd auth enable >/dev/null
 (umask 077 && printf s3cret >"$dir/password")
-user=etcd_user=locker,etcd_password_file=$dir/password
+user=etcd_user=host,etcd_password_file=$dir/password
 certificate=tls_ca=$dir/ca.pem,tls_certificate=$dir/host.pem,tls_key=$dir/host.key
 start_dlockfs user --session-timeout 5s -o "$certificate,$user"
 hold holder "$dir/user/job"

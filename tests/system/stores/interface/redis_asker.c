@@ -157,12 +157,12 @@ static void read_commands(int descriptor)
 		bytes -= (size_t)(end + 1 - data);
 		memmove(data, end + 1, bytes);
 	}
-	redis_flush(service);
 }
 
 int main(int argc, char **argv)
 {
-	const struct redis_events events = {on_connected, on_lost, on_hint};
+	const struct redis_events events = {
+		.on_connected = on_connected, .on_lost = on_lost, .on_hint = on_hint};
 	struct store_access access = {0};
 	struct store_url url;
 	char why[512];
@@ -187,8 +187,9 @@ int main(int argc, char **argv)
 		return 1;
 	wanted[0] = (struct pollfd){.fd = redis_descriptor(service), .events = POLLIN};
 	wanted[1] = (struct pollfd){.fd = commands, .events = POLLIN};
-	while (fcntl(commands, F_GETFD) >= 0 && poll(wanted, 2, -1) >= 0) {
-		if (wanted[0].revents != 0)
+	while (fcntl(commands, F_GETFD) >= 0 &&
+	       poll(wanted, 2, redis_is_due(service) ? 0 : -1) >= 0) {
+		if (wanted[0].revents != 0 || redis_is_due(service))
 			redis_dispatch(service);
 		if (wanted[1].revents != 0)
 			read_commands(commands);

@@ -219,17 +219,24 @@ static const struct store_events events = {
 	.on_touched = on_touched,
 };
 
+static bool is_due(const struct store *store)
+{
+	return store && store->ops->is_due && store->ops->is_due(store);
+}
+
 void dispatch_hosts(int64_t limit_ms)
 {
 	struct pollfd polled[HOSTS_MAX];
 
-	for (int i = 0; i < HOSTS_MAX; i++)
+	for (int i = 0; i < HOSTS_MAX; i++) {
 		polled[i] = (struct pollfd){
 			hosts[i].store ? hosts[i].store->ops->descriptor(hosts[i].store) : -1,
 			POLLIN, 0};
+		limit_ms = is_due(hosts[i].store) ? 0 : limit_ms;
+	}
 	poll(polled, HOSTS_MAX, (int)limit_ms);
 	for (int i = 0; i < HOSTS_MAX; i++)
-		if (polled[i].revents)
+		if (polled[i].revents || is_due(hosts[i].store))
 			hosts[i].store->ops->dispatch(hosts[i].store);
 }
 

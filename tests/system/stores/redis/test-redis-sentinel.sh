@@ -1,7 +1,7 @@
 #!/bin/bash
 # The primary is found by asking Sentinels. When they make another server the primary, locks that its replicas had are held there, by who
 # held them: when the former one has died, and when it hangs, as the Sentinels tell of it. One of them that is away does no harm; without any
-# answer nobody gets a lock, and the status says why.
+# answer nobody gets a lock, and the status says why. All of that by TLS, where the servers and the Sentinels have passwords of their own.
 # shellcheck source=../../../functions.sh
 . "$(dirname "$0")/../../../functions.sh"
 # shellcheck source=../../../lib/lease.sh
@@ -30,9 +30,20 @@ shows() {
     grep -q "^store_error=.*$2" "$dir/$1/.dlockfs/status"
 }
 
+etcd_certificate ca ca
+etcd_certificate server ca
+tls=("tls-cert-file $dir/server.pem" "tls-key-file $dir/server.key" "tls-ca-cert-file $dir/ca.pem" 'tls-auth-clients no' 'tls-replication yes')
+redis_scheme=rediss
+redis_login=(--tls --cacert "$dir/ca.pem" --pass of-servers --no-auth-warning)
+sentinel_login=(--tls --cacert "$dir/ca.pem" --pass of-sentinels --no-auth-warning)
+mapfile -t redis_options < <(printf -- '--%s\n' "${tls[@]}" 'requirepass of-servers' 'masterauth of-servers' | tr ' ' '\n')
 start_redis_replicas 2 --repl-diskless-sync-delay 0
-start_redis_sentinels 3
-printf '%s\n' '[store]' 'redis_replicas = 1' '[locks]' 'try_limit = 1s' >"$dir/config.ini"
+start_redis_sentinels 3 "${tls[@]}" 'requirepass of-sentinels' 'sentinel auth-pass main of-servers'
+for name in servers sentinels; do
+    (umask 077 && echo "of-$name" >"$dir/$name.password")
+done
+printf '%s\n' '[store]' "tls_ca = $dir/ca.pem" "redis_password_file = $dir/servers.password" "sentinel_password_file = $dir/sentinels.password" \
+    'redis_replicas = 1' '[locks]' 'try_limit = 1s' >"$dir/config.ini"
 for host in A B; do
     start_dlockfs "$host" --session-timeout 90s --config "$dir/config.ini"
 done
@@ -63,8 +74,14 @@ release rival
 comes_free "$dir/A/job"
 
 # It does not know the service.
-store=redis+sentinel://$(redis_address sentinel1)/other/dlockfs
+store=rediss+sentinel://$(redis_address sentinel1)/other/dlockfs
 start_dlockfs C --config "$dir/config.ini"
 refused flock -n "$dir/C/job" true
 wait_until "$deadline" shows C Sentinel
 grep -q 'does not tell the primary of other' "$dir/C.log" || fail "the log does not say why: $(<"$dir/C.log")"
+
+# The servers' password is not the Sentinels'.
+sed '/^sentinel_/d' "$dir/config.ini" >"$dir/stranger.ini"
+start_dlockfs D --config "$dir/stranger.ini"
+refused flock -n "$dir/D/job" true
+wait_until "$deadline" shows D 'see sentinel_user and sentinel_password_file'

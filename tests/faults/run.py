@@ -1,0 +1,292 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The same faults for dlockfs and for what people use instead; see run.sh, which starts this with the folders and programs."""
+
+import argparse
+import glob
+import itertools
+import json
+import mmap
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+
+import check
+import nemesis
+import servers
+import worker
+from hosts import DlockfsDaemon, GlusterDaemon, Host, Worker
+from network import Network
+from register import Register
+
+HOSTS = ("A", "B", "C")
+WORKERS = 2  # on each
+PATIENCE_S = 15.0  # for a lock, once nothing goes wrong any more
+AFTER_S = 0.3  # a fault, who held goes on holding, as somebody who has more to do
+GRACE_S = 6.0  # after a fault, in which a loss is due to it
+
+
+class Contender:
+    """`promised` is what it promises to survive without two holders at once, of its faults; only that of dlockfs is asked for."""
+
+    def __init__(self, label, service, kind, agent=False, but=()):
+        self.label = label
+        self.service = service
+        self.kind = kind
+        self.agent = agent
+        self.promised = [fault for fault in self.faults() if fault not in but]
+
+    def faults(self):
+        agents = nemesis.AGENT_FAULTS if self.agent else ()
+        return [fault for fault in nemesis.FAULTS if fault in ("calm", *nemesis.HOST_FAULTS, *agents, *self.service.faults)]
+
+
+# What etc/doc/safety.md and etc/doc/redis.md say that dlockfs cannot do.
+FROZEN = ("host-stop",)
+SET_BACK = ("all-wipe", "backup", "clock")
+CONTENDERS = {
+    "dlockfs-zookeeper": Contender("dlockfs, ZooKeeper", servers.ZooKeeper, "Dlockfs", agent=True, but=FROZEN),
+    "dlockfs-etcd": Contender("dlockfs, etcd", servers.Etcd, "Dlockfs", agent=True, but=FROZEN),
+    "dlockfs-redis": Contender("dlockfs, Redis", servers.Redis, "Dlockfs", agent=True, but=FROZEN + SET_BACK),
+    "curator": Contender("Curator InterProcessMutex", servers.ZooKeeper, "Curator"),
+    "kazoo": Contender("kazoo Lock", servers.ZooKeeper, "Kazoo"),
+    "etcd-api": Contender("etcd lock API", servers.Etcd, "EtcdApi"),
+    "etcdctl": Contender("etcdctl lock", servers.Etcd, "EtcdctlLock", agent=True),
+    "redis-py": Contender("redis-py Lock", servers.Redis, "RedisLock"),
+    "redis-sentinel": Contender("redis-py Lock, Sentinel", servers.ReplicatedRedis, "RedisSentinelLock"),
+    "redlock": Contender("Redlock, five", servers.FiveRedis, "Redlock"),
+    "postgresql": Contender("PostgreSQL advisory lock", servers.PostgreSQL, "Postgres"),
+    "glusterfs": Contender("flock on GlusterFS", servers.GlusterFS, "GlusterFlock", agent=True),
+}
+STORES = {servers.ZooKeeper: "zookeeper", servers.Etcd: "etcd", servers.Redis: "redis"}
+
+
+class Cell:
+    """A contender under faults of a kind: one history."""
+
+    def __init__(self, arena, fault, seed, rounds):
+        self.arena = arena
+        self.fault = fault
+        self.seed = seed
+        self.rounds = rounds
+        self.service = arena.service
+        self.network = arena.network
+        self.random = random.Random(f"{fault} {seed}")
+        self.folder = f"{arena.folder}/history"
+        self.events = []
+
+    def note(self, call, value=""):
+        event = {"time": time.monotonic_ns(), "process": "nemesis", "host": "", "type": "info", "f": call, "lock": "", "value": value}
+        self.events.append(event)
+
+    def note_killed(self, process, when):
+        self.events.append({"time": when, "process": process, "host": "", "type": "info", "f": "killed", "lock": ""})
+
+    def read(self):
+        """What the workers have written so far."""
+        events = list(self.events)
+        for file in glob.glob(f"{self.folder}/*"):
+            with open(file, encoding="utf-8") as lines:
+                events += [json.loads(line) for line in lines if line.endswith("\n")]
+        return sorted(events, key=lambda event: event["time"])
+
+    def granted(self, since):
+        """The hosts that were granted the lock `one` since then."""
+        return {
+            event["host"]
+            for event in self.read()
+            if event["time"] > since and event["f"] == "acquire" and event["type"] == "ok" and event["lock"] == "one"
+        }
+
+    def await_grants(self, seconds):
+        since, end = time.monotonic_ns(), time.monotonic() + seconds
+        while len(self.granted(since)) < len(HOSTS) and time.monotonic() < end:
+            self.arena.revive()
+            time.sleep(0.2)
+
+    def holder(self):
+        """Who holds the lock `one`, and goes on while the fault is on; or anybody, if nobody gets it."""
+        end = time.monotonic() + PATIENCE_S
+        workers = [worker for host in self.arena.hosts for worker in host.workers]
+        while time.monotonic() < end:
+            for each in workers:
+                if self.arena.witness[each.slot] == 1:
+                    return each
+            time.sleep(0.005)
+        return workers[0]
+
+    def do(self):
+        """Returns what was found."""
+        arena = self.arena
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.mkdir(self.folder)
+        arena.register.clear()
+        arena.revive()
+        arena.begin(self.seed)
+        self.await_grants(2 * PATIENCE_S)
+        possible = [fault for fault in arena.faults if fault != "calm"]
+        actor = nemesis.Nemesis(self)
+        for fault, seconds in nemesis.plan(self.fault, self.seed, self.rounds, possible):
+            if fault == "calm":
+                actor.calm(seconds, None)
+                continue
+            arena.witness[0] = worker.FAULT
+            holder = self.holder()
+            self.note("begin", f"{fault} {seconds} {holder.name}")
+            actor.inflict(fault, seconds, holder)
+            self.note("end")
+            time.sleep(AFTER_S)
+            arena.witness[0] = worker.WORK
+            self.await_grants(PATIENCE_S)
+        self.note("calm")
+        time.sleep(1)
+        arena.end(PATIENCE_S)
+        self.note("over")
+        arena.release()
+        events = self.read()
+        with open(f"{arena.output}/{arena.key}.{self.fault}.{self.seed}.jsonl", "w", encoding="utf-8") as file:
+            for event in events:
+                print(json.dumps(event), file=file)
+        return check.check(events, GRACE_S, PATIENCE_S - 1)
+
+
+class Arena:
+    """The hosts and the servers of a contender."""
+
+    def __init__(self, key, network, options):
+        self.key = key
+        self.contender = CONTENDERS[key]
+        self.folder = f"{options.folder}/{key}{network.count}"
+        self.output = options.output
+        os.makedirs(f"{self.folder}/history")
+        self.network = network
+        self.hosts = [Host(name, self.network.machine(name), self.folder) for name in HOSTS]
+        self.service = self.contender.service(self.network, self.folder, options.clock)
+        self.register = Register(f"{self.folder}/register")
+        with open(f"{self.folder}/witness", "wb") as file:
+            file.write(bytes(1 + len(HOSTS) * WORKERS))
+        with open(f"{self.folder}/witness", "r+b") as file:
+            self.witness = mmap.mmap(file.fileno(), 0)
+        self.faults = self.contender.promised if options.promised else self.contender.faults()
+        self.options = options
+
+    def start(self):
+        self.service.start()
+        if "backup" in self.contender.service.faults:
+            self.service.save()
+        for host in self.hosts:
+            host.daemon = self.daemon(host)
+            if host.daemon:
+                host.daemon.start()
+
+    def daemon(self, host):
+        """Of a contender that is a file system."""
+        if self.contender.kind == "Dlockfs":
+            store = f"{STORES[self.contender.service]}://{','.join(self.service.addresses)}/dlockfs"
+            return DlockfsDaemon(host, self.options.dlockfs, store)
+        return GlusterDaemon(host, self.service) if self.contender.kind == "GlusterFlock" else None
+
+    def revive(self):
+        """Daemons that have ended, as a service manager would. Workers never end by themselves but by a mistake."""
+        for host in self.hosts:
+            for each in host.workers:
+                if each.process.poll() == 1:
+                    with open(f"{self.folder}/{each.name}.out", encoding="utf-8") as output:
+                        raise servers.NotInTime(f"{each.name} has ended: {output.read().strip()[-200:]}")
+            if host.daemon and host.daemon.process.poll() is not None:
+                host.daemon.unmount()
+                host.daemon.start()
+
+    def begin(self, seed):
+        """A history."""
+        for each in range(len(self.witness)):
+            self.witness[each] = worker.WORK
+        config = {"seed": seed, "kind": self.contender.kind, "servers": self.service.addresses, "folder": self.folder}
+        config["java"] = ["java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", self.options.classpath]
+        slot = 0
+        for host in self.hosts:
+            host.workers = []
+            for number in range(1, WORKERS + 1):
+                slot += 1
+                host.workers.append(Worker(host, number, slot, config))
+                host.workers[-1].start()
+
+    def end(self, seconds):
+        """The workers end once their calls have; those that wait longer are left."""
+        self.witness[0] = worker.END
+        limit = time.monotonic() + seconds
+        while time.monotonic() < limit and any(each.process.poll() is None for host in self.hosts for each in host.workers):
+            self.revive()
+            time.sleep(0.05)
+
+    def release(self):
+        for host in self.hosts:
+            for each in host.workers:
+                each.kill()
+
+    def close(self):
+        self.release()
+        for host in self.hosts:
+            if host.daemon:
+                host.daemon.end()
+        self.service.stop()
+        self.network.clear()
+
+
+def show(key, fault, seed, counts, found):
+    values = " ".join(f"{name}={value:.2f}" if isinstance(value, float) else f"{name}={value}" for name, value in counts.items())
+    print(f"{time.strftime('%H:%M:%S')} {key} {fault} seed {seed}: {values}", flush=True)
+    for text in found[:12]:
+        print(f"    {text}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("dlockfs", "clock", "classpath", "folder", "output"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--contender", required=True, choices=CONTENDERS)
+    parser.add_argument("--faults", default="")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--promised", action="store_true")
+    parser.add_argument("--strict", action="store_true")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # else it is ignored by the first process of a namespace
+    key = options.contender
+    possible = [*(CONTENDERS[key].promised if options.promised else CONTENDERS[key].faults()), "mix"]
+    wanted = options.faults.split(",") if options.faults else possible[:-1]
+    bad = 0
+    network = Network()
+    arena = None
+    try:
+        for seed, fault in itertools.product(range(options.seed, options.seed + options.seeds), wanted):
+            if fault not in possible:
+                continue
+            try:
+                if arena is None:
+                    arena = Arena(key, network, options)
+                    arena.start()
+                counts, found = Cell(arena, fault, seed, options.rounds).do()
+            except (servers.NotInTime, check.Broken) as error:
+                print(f"{key} {fault} seed {seed}: {error}; goes on with new servers", flush=True)
+                bad += 1
+                arena.close()
+                arena = None
+                continue
+            show(key, fault, seed, counts, found)
+            with open(f"{options.output}/results.jsonl", "a", encoding="utf-8") as file:
+                print(json.dumps({"contender": key, "fault": fault, "seed": seed, **counts}), file=file)
+            bad += any(counts[name] for name in check.BAD)
+    finally:
+        if arena:
+            arena.close()
+        network.close()
+    sys.exit(1 if options.strict and bad else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+#!/bin/bash
+# The comparison of tests/faults works: dlockfs loses a server to it, which gives a history, a line of results, and a table.
+# shellcheck source=../../functions.sh
+. "$(dirname "$0")/../../functions.sh"
+
+requires unshare --net --pid --fork true
+requires command -v ip
+requires type -P redis-server
+mkdir "$dir/run" "$dir/output"
+DLOCKFS_TEST_DIR=$dir/run OUTPUT=$dir/output "$tests/faults/run.sh" --faults leader-kill --rounds 1 dlockfs-redis >"$dir/run.out" 2>&1
+cat "$dir/run.out"
+"$python" - "$dir/output/results.jsonl" <<'END_OF_PROGRAM'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+assert [row["fault"] for row in rows] == ["leader-kill"], rows
+for row in rows:
+    assert row["faults"] == 1 and row["acquired"] > 6 and row["writes"] > row["acquired"] and not row["register"], row
+END_OF_PROGRAM
+
+# Another look at the history says the same.
+"$python" "$tests/faults/check.py" --grace 6 --patience 14 "$dir/output/dlockfs-redis.leader-kill.1.jsonl" >"$dir/words"
+grep -q ' writes=[1-9][0-9]* .* faults=1 ' "$dir/words"
+"$python" "$tests/faults/table.py" "$dir/output" >"$dir/table"
+grep -q '^| dlockfs, Redis | ' "$dir/table"
+
+# A seed is a plan.
+plan() {
+    "$python" "$tests/faults/nemesis.py" plan mix "$1" 12
+}
+expect_equal "the plan of a seed" "$(plan 7)" "$(plan 7)"
+[ "$(plan 7)" != "$(plan 8)" ] || fail "two seeds have the same plan"
