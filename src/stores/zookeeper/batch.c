@@ -18,7 +18,8 @@
  *
  * A batch is an operation of the session, too: so it lasts as long as anything can be answered. All
  * answers of its parts count as its own, and when it has them all it concludes the parts, in their
- * order.
+ * order. It is no longer than what every server takes (packets.h): so a connection that is lost
+ * with it says nothing of a part's length.
  *
  * Loop thread only.
  */
@@ -32,7 +33,8 @@
 
 enum {
 	PARTS_MAX = 32,
-	UNDER_WAY_MAX = 2,		  /* one that is carried out, and one that waits for that */
+	PART_BYTES = 96,   /* of a part at most, but for its path and its text: headers, an ACL */
+	UNDER_WAY_MAX = 2, /* one that is carried out, and one that waits for that */
 	TEXT_BYTES_MAX = 2048,		  /* of a part */
 	CREATED_BYTES = CLAIM_NAME_BYTES, /* that the servers add to the path at most */
 	LATELY_MS = 5000,		  /* idle.c removes no container that soon */
@@ -41,7 +43,7 @@ enum {
 struct batch {
 	struct zookeeper_session *session;
 	struct batch_queue *queue;
-	size_t count;
+	size_t count, bytes;
 	struct operation *parts[PARTS_MAX];
 	zoo_op_t ops[PARTS_MAX];
 	zoo_op_result_t results[PARTS_MAX];
@@ -167,16 +169,26 @@ static void send_apart(struct operation *part)
 	part->batched.kind->send(part);
 }
 
-/* Returns false when out of memory. */
+/* What the part takes in the packet. */
+static size_t bytes_of(const struct operation *part)
+{
+	return PART_BYTES + strlen(part->path) + (part->text != NULL ? strlen(part->text) : 0);
+}
+
+/* Returns false if there is no room for it, or when out of memory. */
 static bool add_part(struct operation *operation, struct operation *part)
 {
 	struct batch *batch = operation->memory;
+
+	if (batch->count == PARTS_MAX || batch->bytes + bytes_of(part) > PACKETS_LEAST_BYTES)
+		return false;
 	size_t bytes = strlen(part->path) + CREATED_BYTES;
 	char *created = calloc(1, bytes);
 
 	if (created == NULL)
 		return false;
 	operation_leave_due(part);
+	batch->bytes += bytes_of(part);
 	part->batched.carrier = operation;
 	operation->waited +=
 		part->batched.kind->fill(part, &batch->ops[batch->count], created, (int)bytes);
@@ -202,7 +214,7 @@ static struct operation *make_batch(struct store_zookeeper *store, struct batch_
 	batch->session = store->session;
 	batch->queue = queue;
 	queue->under_way++;
-	while (queue->due != NULL && batch->count < PARTS_MAX && add_part(operation, queue->due))
+	while (queue->due != NULL && add_part(operation, queue->due))
 		;
 	if (batch->count > 0)
 		return operation;
