@@ -83,20 +83,6 @@ static void send_delete(struct operation *operation)
 		delete_apart(operation);
 }
 
-static int fill_part(struct operation *operation, zoo_op_t *op, char *created, int created_bytes)
-{
-	zoo_delete_op_init(op, operation->path, -1);
-	return 0;
-}
-
-static void take_part(struct operation *operation, int code, const char *created)
-{
-	operation->code = code;
-}
-
-static const struct batch_kind withdrawals = {
-	.index = BATCH_WITHDRAWALS, .send = send_delete, .fill = fill_part, .take = take_part};
-
 /* One of the two is gone: deletes the other one. Returns false if there is nothing to send. */
 static bool delete_half(struct operation *operation)
 {
@@ -153,10 +139,6 @@ static void conclude_withdraw(struct operation *operation)
 {
 	int error = 0;
 
-	if (zookeeper_batch_is_divided(operation)) {
-		send_delete(operation);
-		return;
-	}
 	if (delete_half(operation))
 		return;
 	int code = both_codes(operation);
@@ -178,14 +160,11 @@ void zookeeper_delete_own(struct store *base, const struct store_told *told, voi
 	if (operation == NULL)
 		return;
 	operation->order = order;
-	if (!find_companion(operation, path, name) ||
-	    (marker && !operation_add_marker(operation, path, name))) {
+	if (find_companion(operation, path, name) &&
+	    (!marker || operation_add_marker(operation, path, name)))
+		operation_start(operation, send_delete);
+	else
 		operation_starve(operation);
-		return;
-	}
-	if (operation->pair == NULL && operation->marker == NULL)
-		operation->batched.kind = &withdrawals;
-	operation_start(operation, send_delete);
 }
 
 /* The deletion first: so a claim that has gone is told apart from an heir that has. */

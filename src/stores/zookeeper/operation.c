@@ -38,20 +38,8 @@ void operation_detach(struct operation *operation)
 	operation->session = NULL;
 }
 
-void operation_leave_due(struct operation *operation)
-{
-	struct batches *batches = &operation->store->batches;
-
-	if (!operation->batched.is_due)
-		return;
-	DL_DELETE2(batches->queues[operation->batched.kind->index].due, operation, batched.prev,
-		   batched.next);
-	operation->batched.is_due = false;
-}
-
 void operation_free(struct operation *operation)
 {
-	operation_leave_due(operation);
 	if (operation->session != NULL)
 		operation_detach(operation);
 	if (operation->finish != NULL)
@@ -209,10 +197,47 @@ void operation_join(struct operation **by_path, struct operation *operation)
 		zookeeper_mailbox_starve(zookeeper_connector_mailbox(operation->store->connector));
 }
 
-void operation_post(struct operation *operation)
+static void post(struct operation *operation)
 {
 	zookeeper_mailbox_post(zookeeper_connector_mailbox(operation->store->connector),
 			       &operation->message);
+}
+
+/* Why nothing is sent; ZOK: it is. */
+static int refuse(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	/* The operations that prove that the session lives do not concern znodes below the root. */
+	bool below = !operation->of_root && operation->kind != STORE_PROVE &&
+		     operation->kind != STORE_TOUCH;
+
+	if (store->root_state.barred != ZOK && below) {
+		store->root_state.wanted = true; /* for the next operation */
+		return store->root_state.barred;
+	}
+	if (store->handle == NULL || (!store->root_state.names_known &&
+				      store->root_state.barred == ZOK && !operation->of_root))
+		return ZCONNECTIONLOSS;
+	if (operation->text != NULL)
+		operation->packet_bytes = strlen(operation->path) + strlen(operation->text);
+	return packets_refuse(&store->packets, operation->packet_bytes, operation->sent_us / 1000)
+		       ? ZOOKEEPER_TOO_LONG
+		       : ZOK;
+}
+
+void operation_start(struct operation *operation, void (*send)(struct operation *operation))
+{
+	int code;
+
+	operation->sent_us = histogram_now_us();
+	code = refuse(operation);
+	if (code != ZOK) {
+		operation->code = operation->list_code = code;
+		post(operation);
+		return;
+	}
+	operation_attach(operation);
+	send(operation);
 }
 
 static void renew_lease(struct operation *operation, int64_t now_us, int error)
@@ -267,10 +292,8 @@ void operation_note_end(struct operation *operation, int error)
 
 void operation_answered(struct operation *operation)
 {
-	if (operation->batched.carrier != NULL)
-		operation = operation->batched.carrier;
 	if (atomic_fetch_sub(&operation->waited, 1) == 1)
-		operation_post(operation);
+		post(operation);
 }
 
 /* No callback comes for a request that was refused, except perhaps after ZMARSHALLINGERROR: the

@@ -2,10 +2,10 @@
  *
  * The inside of the ZooKeeper store, for its own files: store.c (the table and amend()),
  * connection.c (what is told of the session), place.c, delete.c, list.c, watch.c, mark.c, age.c,
- * prove.c, look.c and files.c (the others), batch.c (what places and withdrawals share), idle.c and
- * space.c (what nobody asks for), root.c (the znode above all) with tokens.c, seek.c (links),
- * queue.c (what a list shows), and operation.c, multi.c and error.c (what they share). Below them
- * is session/, which has the client library's handles.
+ * prove.c, look.c and files.c (the others), idle.c and space.c (what nobody asks for), root.c (the
+ * znode above all) with tokens.c, seek.c (links), queue.c (what a list shows), and operation.c,
+ * multi.c and error.c (what they share). Below them is session/, which has the client library's
+ * handles.
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
@@ -45,9 +45,6 @@
 /* As a code: the request was not made, for its length (packets.h). */
 #define ZOOKEEPER_TOO_LONG 1
 
-/* As a code: nothing of it was carried out, because of others in its transaction (batch.c). */
-#define ZOOKEEPER_DIVIDED 2
-
 struct names {
 	size_t count;
 	char text[]; /* one after the other, each with its NUL */
@@ -74,29 +71,6 @@ struct pair {
 	char *created[2]; /* the znodes as the server has named them */
 	bool apart;	  /* each is asked for by itself */
 	int code;	  /* `apart`: the answer about the companion */
-};
-
-/* What shares transactions with others of its kind (batch.c). */
-struct batch_kind {
-	/* In the order in which they are sent. */
-	enum { BATCH_WITHDRAWALS, BATCH_PLACES, BATCH_KINDS } index;
-	/* Makes all of the operation's requests. */
-	void (*send)(struct operation *operation);
-	/* As a part of a transaction: fills in the request, which lasts until it is answered, as
-	 * does `created`, for the znode's name. Returns how many answers follow. */
-	int (*fill)(struct operation *operation, zoo_op_t *op, char *created, int created_bytes);
-	/* Makes the requests that go out behind the transaction; NULL: there is none. */
-	void (*follow)(struct operation *operation);
-	/* The answer. */
-	void (*take)(struct operation *operation, int code, const char *created);
-};
-
-struct batched {
-	const struct batch_kind *kind; /* NULL: it is sent by itself */
-	struct operation *prev, *next; /* of those that are due */
-	struct operation *carrier;     /* whose part it is, until all is answered; or NULL */
-	bool is_due;
-	bool is_counted; /* it was sent by itself, and is not answered */
 };
 
 struct operation {
@@ -132,8 +106,6 @@ struct operation {
 	int32_t version;
 
 	int64_t order; /* withdraw() */
-
-	struct batched batched; /* place() and withdraw() */
 
 	/* place(), withdraw() and remove(), of a claim that has a companion; or NULL */
 	struct pair *pair;
@@ -207,26 +179,6 @@ struct rights {
 	bool is_guarded; /* the ACL does not let others do everything */
 };
 
-/* What is to be sent, or is under way, of a kind (batch.c). */
-struct batch_queue {
-	struct operation *due;
-	size_t under_way;
-};
-
-/* A lock in which a claim was placed, by the hash of its znode's path. */
-struct used_lock {
-	uint64_t hash;
-	int64_t when_ms;
-};
-
-#define BATCH_USED_LOCKS 8192 /* the latest ones, but for those that fall together */
-
-struct batches {
-	const struct zookeeper_session *session; /* in which they are under way */
-	struct batch_queue queues[BATCH_KINDS];
-	struct used_lock used[BATCH_USED_LOCKS];
-};
-
 /* The search for a link (seek.c). */
 struct seek {
 	struct seeker *seeker;
@@ -276,7 +228,6 @@ struct store_zookeeper {
 	struct root_state root_state;
 	struct root_space space;
 	struct watch_set watches;
-	struct batches batches;
 	struct operation *attentions; /* set up, by path (list.c) */
 	struct above *above;	      /* the containers above locks, by path */
 	struct idle_set idle;
@@ -323,12 +274,6 @@ void operation_join(struct operation **by_path, struct operation *operation);
 /* Makes the first requests by send(), or answers -ECONNRESET if there is no session to make them
  * in, or it has not been connected yet. */
 void operation_start(struct operation *operation, void (*send)(struct operation *));
-
-/* Takes the operation from those that are due (batch.c), if it is among them. */
-void operation_leave_due(struct operation *operation);
-
-/* Has the loop conclude the operation. Any thread. */
-void operation_post(struct operation *operation);
 
 /* Puts the operation into the list of the store's session; and takes it out. */
 void operation_attach(struct operation *operation);
@@ -439,25 +384,6 @@ bool zookeeper_queue_wears_out(int64_t order);
 
 /* The order that the next claim of the lock's znode gets. */
 int64_t zookeeper_queue_next_order(const struct Stat *stat);
-
-/* batch.c: sends an operation that has a kind, or lets it wait for others of that kind. */
-void zookeeper_batch_start(struct operation *operation);
-
-/* The claim of the operation was placed. */
-void zookeeper_batch_note_used(const struct operation *operation);
-
-/* Sends all that waits, in front of something else. */
-void zookeeper_batch_flush(struct store_zookeeper *store);
-
-/* Answers were taken: sends what waited for them. */
-void zookeeper_batch_go_on(struct store_zookeeper *store);
-
-/* All answers of the operation have come. */
-void zookeeper_batch_note_answered(struct operation *operation);
-
-/* Whether the operation, which is answered, is to be sent again, by itself. If it cannot be, its
- * code is ZCONNECTIONLOSS. */
-bool zookeeper_batch_is_divided(struct operation *operation);
 
 /* place() of the table. */
 void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,

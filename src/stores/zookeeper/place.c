@@ -50,19 +50,13 @@ static bool read_order(const char *created, const char *asked, int64_t *ret)
 	return true;
 }
 
-static void take_created(struct operation *operation, int code, const char *path)
+static void on_created(int code, const char *path, const void *data)
 {
+	struct operation *operation = (struct operation *)data;
 	struct place *place = place_of(operation);
 
 	operation->code = code;
 	place->numbered = code == ZOK && read_order(path, operation->path, &place->order);
-}
-
-static void on_created(int code, const char *path, const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	take_created(operation, code, path);
 	operation_answered(operation);
 }
 
@@ -198,27 +192,6 @@ static void send_place(struct operation *operation)
 		ask_queue(operation);
 }
 
-static int fill_part(struct operation *operation, zoo_op_t *op, char *created, int created_bytes)
-{
-	operation->list_code = ZOK;
-	zoo_create_op_init(op, operation->path, operation->text, (int)strlen(operation->text),
-			   &operation->store->rights.acl, ZOO_EPHEMERAL_SEQUENTIAL, created,
-			   created_bytes);
-	return place_of(operation)->list;
-}
-
-static void follow_part(struct operation *operation)
-{
-	if (place_of(operation)->list)
-		ask_queue(operation);
-}
-
-static const struct batch_kind places = {.index = BATCH_PLACES,
-					 .send = send_place,
-					 .fill = fill_part,
-					 .follow = follow_part,
-					 .take = take_created};
-
 /* The lock's znode is missing: creates it, and missing ones above it, and places the claim again.
  * Each round creates twice as many levels as the one before, so that a deep path takes few rounds,
  * and not many more requests than it has levels. The server may remove an idle container at any
@@ -287,10 +260,6 @@ static void conclude_place(struct operation *operation)
 		operation_release(operation);
 		return;
 	}
-	if (zookeeper_batch_is_divided(operation)) {
-		send_place(operation);
-		return;
-	}
 	if (operation->code == ZNONODE && place_again(operation))
 		return;
 	if (operation->code == ZMARSHALLINGERROR)
@@ -312,8 +281,6 @@ static void conclude_place(struct operation *operation)
 		zookeeper_idle_use(operation->store, operation->path);
 	if (!error && place->above.count > 0)
 		operation->store->trouble = NULL;
-	if (!error)
-		zookeeper_batch_note_used(operation);
 	operation_note_end(operation, error);
 	attends = place->attention != NULL && entries != NULL;
 	/* The end of a companion, which nobody watches, would be reported first. */
@@ -371,8 +338,6 @@ void zookeeper_place(struct store *base, void *tag, const char *path, const stru
 	place->above.operation = operation;
 	place->list = list;
 	place->attention = attention;
-	if (operation->pair == NULL)
-		operation->batched.kind = &places;
 	/* A claim with an anchor is never put off: the queue cannot become empty before its owner,
 	 * who holds a part, has got the rest. */
 	place->put_off = !name->anchored && zookeeper_above_pauses(operation);

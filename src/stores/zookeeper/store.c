@@ -252,8 +252,6 @@ static void deliver(struct store_zookeeper *store, struct zookeeper_message *mes
 	struct zookeeper_state *state = (struct zookeeper_state *)message;
 	const struct znode_event *event = (const struct znode_event *)message;
 
-	if (message->kind == MESSAGE_OPERATION)
-		zookeeper_batch_note_answered(operation);
 	switch (message->kind) {
 	case MESSAGE_OPERATION:
 		if (operation->generation == store->generation || operation->outside) {
@@ -304,7 +302,6 @@ static void store_zookeeper_dispatch(struct store *base)
 	store->refused = false;
 	if (store->root_state.wanted)
 		zookeeper_root_prepare(store);
-	zookeeper_batch_go_on(store);
 }
 
 static int store_zookeeper_descriptor(struct store *base)

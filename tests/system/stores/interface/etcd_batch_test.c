@@ -4,9 +4,55 @@
  * is answered as if it had one of its own.
  */
 #include "etcd_fixture.h"
-#include "store_locks.h"
 
 #include <inttypes.h>
+
+enum { LOCKS = 70, NONE = -1 };
+
+static const char *folder;
+static struct call placed[LOCKS], withdrawn[LOCKS];
+
+static const char *path_of(int i)
+{
+	static char text[32];
+
+	snprintf(text, sizeof(text), "%s/%d", folder, i);
+	return text;
+}
+
+static void place_all(struct host *host)
+{
+	for (int i = 0; i < LOCKS; i++)
+		send_place(host, &placed[i], path_of(i), (uint32_t)i, CLAIM_EXCLUSIVE, i % 2 == 0);
+	for (int i = 0; i < LOCKS; i++) {
+		WAIT_FOR(placed[i].times);
+		assert_int_equal(placed[i].error, 0);
+	}
+}
+
+static void withdraw_all(struct host *host)
+{
+	memset(withdrawn, 0, sizeof(withdrawn));
+	for (int i = 0; i < LOCKS; i++)
+		host->store->ops->withdraw(host->store, nobody_is_told(), &withdrawn[i], path_of(i),
+					   placed[i].name, placed[i].order, false);
+	for (int i = 0; i < LOCKS; i++) {
+		WAIT_FOR(withdrawn[i].times);
+		assert_int_equal(withdrawn[i].error, 0);
+	}
+}
+
+/* How many claims of each lock there are; and one more of another client's. */
+static void expect_claims(struct host *host, size_t count, int with_other)
+{
+	struct call all;
+
+	for (int i = 0; i < LOCKS; i++) {
+		list(host, &all, path_of(i), true);
+		assert_int_equal(all.error, 0);
+		assert_int_equal(all.count, count + (i == with_other));
+	}
+}
 
 static void test_together(void **state)
 {
@@ -67,11 +113,50 @@ static void test_divided(void **state)
 	assert_int_equal(a->changes[STORE_LOST] + a->changes[STORE_SUSPENDED], 0);
 }
 
+/* Some are called while there is no connection, or are answered by none. */
+static void test_cut(void **state)
+{
+	struct host *a = open_host(0, proxy.address), *b = open_host(1, server);
+
+	folder = "cut";
+	for (int round = 0; round < 10; round++) {
+		for (int i = 0; i < LOCKS; i++)
+			send_place(a, &placed[i], path_of(i), (uint32_t)i, CLAIM_EXCLUSIVE, false);
+		for (int turns = 0; turns < round; turns++)
+			dispatch_hosts(1);
+		break_links();
+		for (int i = 0; i < LOCKS; i++) {
+			WAIT_FOR(placed[i].times);
+			assert_true(placed[i].error == 0 || placed[i].error == -ECONNRESET);
+		}
+		WAIT_FOR(a->session == STORE_CONNECTED);
+		for (int i = 0; i < LOCKS; i++) {
+			struct call all, gone = {0};
+
+			do {
+				WAIT_FOR(a->session == STORE_CONNECTED);
+				list(a, &all, path_of(i), true);
+			} while (all.error == -ECONNRESET);
+			assert_true(all.count <= 1 && (all.count == 1 || placed[i].error));
+			if (all.count == 0)
+				continue;
+			list(b, &all, path_of(i), true);
+			assert_int_equal(all.count, 1);
+			assert_int_equal(all.claims[0].id.number, i);
+			claim_name_format_placed(gone.name, &all.claims[0]);
+			assert_int_equal(withdraw(a, path_of(i), &gone), 0);
+		}
+		expect_claims(b, 0, NONE);
+	}
+	assert_int_equal(a->changes[STORE_LOST], 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_together, close_hosts),
 		cmocka_unit_test_teardown(test_divided, close_hosts),
+		cmocka_unit_test_teardown(test_cut, close_hosts),
 	};
 
 	begin_tests(argc, argv, STORE_SCHEME_ETCD);

@@ -22,8 +22,7 @@ run() {
 
 together() {
     start_etcd
-    run store_batch store_queue store_mark store_watch store_look store_session store_proof store_file etcd_file \
-        etcd_queue
+    run store_queue store_mark store_watch store_look store_session store_proof store_file etcd_file etcd_queue
 }
 
 alone() {

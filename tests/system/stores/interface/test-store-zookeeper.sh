@@ -4,7 +4,7 @@
 # shellcheck source=../../../functions.sh
 . "$(dirname "$0")/../../../functions.sh"
 
-names="store_batch store_queue store_mark store_watch store_look store_session store_proof store_file
+names="store_queue store_mark store_watch store_look store_session store_proof store_file
     zookeeper_queue zookeeper_watch zookeeper_look zookeeper_session zookeeper_proof"
 programs=$build/tests/system/stores/interface
 start_zookeeper
@@ -13,11 +13,11 @@ store_url=zookeeper://$(zookeeper_address zk)
 for name in $names; do
     start "$name" "$programs/store_tests" "$name" "$store_url"
 done
-for name in zookeeper_batch zookeeper_pair zookeeper_file; do
+for name in zookeeper_pair zookeeper_file; do
     start "$name" "$programs/${name}_test" "$store_url"
 done
 failed=
-for name in $names zookeeper_batch zookeeper_pair zookeeper_file; do
+for name in $names zookeeper_pair zookeeper_file; do
     finish "$name" || failed+=" $name"
     cat "$dir/$name.out"
 done
