@@ -149,3 +149,10 @@ const char *address_fault(const union address *address)
 		       ? fault_of_ip6(&address->ip6.sin6_addr)
 		       : fault_of_ip4(ntohl(address->ip4.sin_addr.s_addr));
 }
+
+bool address_is_loopback(const union address *address)
+{
+	return address->any.sa_family == AF_INET6
+		       ? IN6_IS_ADDR_LOOPBACK(&address->ip6.sin6_addr)
+		       : ntohl(address->ip4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}

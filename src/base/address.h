@@ -14,11 +14,11 @@
 /* Enough for any text, with its NUL. */
 #define ADDRESS_TEXT_BYTES 64
 
-/* Bytes that say nothing are zero. */
+/* Bytes that say nothing are zero. The longest comes first: {0} is for that one. */
 union address {
-	struct sockaddr any;
-	struct sockaddr_in ip4;
 	struct sockaddr_in6 ip6;
+	struct sockaddr_in ip4;
+	struct sockaddr any;
 };
 
 /* Reads ADDRESS, or ADDRESS:PORT, in which an IPv6 address stands in brackets; without a port the
@@ -34,6 +34,9 @@ socklen_t address_bytes(const union address *address);
 /* What the kernel has filled in, without what says nothing. Returns false: it is of neither kind.
  */
 bool address_take(const struct sockaddr_storage *from, union address *ret);
+
+/* Whether only this host has it. */
+bool address_is_loopback(const union address *address);
 
 bool address_equal(const union address *a, const union address *b);
 

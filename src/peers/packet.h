@@ -26,7 +26,7 @@
  *
  * A packet fits into one frame of any network (1,280 bytes is the least MTU of IPv6), so that it is
  * never divided. An ask is filled up to PACKET_ASK_BYTES, and what answers is never longer than
- * what is answered, so that nobody who writes another one's address on a packet gets more sent
+ * what is answered, so that who writes another one's address on a packet gets little more sent
  * there than he has sent. A packet of another version, or of an unknown kind or flag, is dropped.
  *
  * Pure functions, any thread; nothing allocates.

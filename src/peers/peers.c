@@ -227,11 +227,16 @@ void peers_ask(struct peers *peers, size_t store, const char *address, const cha
 	       const char *name, const char *claim, int64_t now_ms)
 {
 	struct packet packet = {.kind = PACKET_ASK, .count = 3, .texts = {path, name, claim}};
+	uint8_t bytes[PACKET_BYTES_MAX];
 	union address to;
 
-	/* Who writes claims' data decides where to: not to many at once. */
+	/* Who writes claims' data decides where to: not to many at once, nor to what listens to
+	 * this host alone. */
 	if (peers_address(peers, store) == NULL || !address_parse(address, 0, &to) ||
-	    address_fault(&to) != NULL || !make_nonce(peers, path, name, claim, &packet.nonce))
+	    address_fault(&to) != NULL ||
+	    (address_is_loopback(&to) && !address_is_loopback(&peers->address)) ||
+	    !make_nonce(peers, path, name, claim, &packet.nonce) ||
+	    packet_write(&packet, PACKET_BYTES_MAX, bytes) == 0)
 		return;
 	enum contacts_way way = contacts_ask(&peers->contacts, &to, &packet.nonce, now_ms);
 	if (way == CONTACTS_NOT)

@@ -17,9 +17,10 @@
 #include "engine/books/slots.h"
 #include "engine/books/state.h"
 
-/* In parts of the session's timeout: what it takes to tell holders (lock.c), and how often the host
- * of an heir that is missing is told. */
-enum { TELLINGS_IN_TIMEOUT = 40, WORDS_IN_TIMEOUT = 16 };
+/* In parts of the session's timeout: what it takes to tell holders (lock.c), and after how long the
+ * host of an heir that is missing is told again, at first; then after twice as long each time, as
+ * that may be the address of somebody who has not asked. */
+enum { TELLINGS_IN_TIMEOUT = 40, SOON_IN_TIMEOUT = 16 };
 
 static struct bequest *find(const struct claim *claim)
 {
@@ -74,6 +75,14 @@ static bool fits(const struct claim_name *parts)
 	       claim_recipe_znodes(parts->recipe) == 1;
 }
 
+/* Whether both are named as one store names claims, so that it looks for the one as for the other.
+ */
+static bool are_alike(const struct claim_name *a, const struct claim_name *b)
+{
+	return (a->slot != 0) == (b->slot != 0) &&
+	       (claim_name_number(a->order) < 0) == (claim_name_number(b->order) < 0);
+}
+
 static bool is_behind(const struct claim_name *parts, const struct claim_name *front)
 {
 	return claim_name_compare(parts->order, "", front->order, "") > 0;
@@ -93,10 +102,15 @@ void bequest_ask(struct claim *claim, struct rival *rival)
 void bequest_note_asked(struct claim *claim, const char *heir, const struct engine_peer *asker)
 {
 	struct bequest *bequest = find(claim);
-	struct claim_name parts;
+	struct claim_name parts, former;
 
 	if (!claim_name_parse(heir, &parts) || strlen(heir) >= sizeof(bequest->heir) ||
-	    !fits(&parts) || !is_behind(&parts, &claim->place.parts) || !applies(claim->place.lock))
+	    !fits(&parts) || !are_alike(&parts, &claim->place.parts) ||
+	    !is_behind(&parts, &claim->place.parts) || !applies(claim->place.lock))
+		return;
+	/* One that comes late. */
+	if (bequest != NULL && claim_name_parse(bequest->heir, &former) &&
+	    is_behind(&former, &parts))
 		return;
 	if (bequest == NULL)
 		bequest = create(claim);
@@ -105,6 +119,7 @@ void bequest_note_asked(struct claim *claim, const char *heir, const struct engi
 	strcpy(bequest->heir, heir);
 	bequest->asker = *asker;
 	bequest->asked = true;
+	bequest->asked_ms = claim->place.lock->engine->now_ms;
 }
 
 /* Whether a release of the claim can be told: see bequest.h. */
@@ -206,6 +221,16 @@ static void leave_to(struct bequest *bequest, const struct claim *local)
 	bequest->asked = false;
 }
 
+/* Who asked so long ago may have gone. */
+static void forget_former(const struct claim *claim)
+{
+	const struct engine *engine = claim->place.lock->engine;
+	struct bequest *bequest = find(claim);
+
+	if (bequest != NULL && engine->now_ms - bequest->asked_ms >= engine->session.timeout_ms)
+		end(bequest);
+}
+
 void bequest_make(struct claim *claim)
 {
 	struct lock *lock = claim->place.lock;
@@ -215,6 +240,7 @@ void bequest_make(struct claim *claim)
 
 	if (!applies(lock) || claim->state != CLAIM_HELD || !may_be_made(claim))
 		return;
+	forget_former(claim);
 	bequest = find(claim);
 	local = find_local(claim);
 	bool first = local != NULL && (bequest == NULL || (claim_name_parse(bequest->heir, &heir) &&
@@ -304,7 +330,8 @@ static void tell_again(struct bequest *bequest)
 
 	if (engine->now_ms < bequest->again_ms)
 		return;
-	bequest->again_ms = engine->now_ms + engine->session.timeout_ms / WORDS_IN_TIMEOUT;
+	bequest->again_ms =
+		engine->now_ms + (engine->session.timeout_ms / SOON_IN_TIMEOUT << bequest->words++);
 	tell(bequest);
 }
 

@@ -14,9 +14,11 @@
  *
  * 1. A claim that waits for a rival whose data name a peer (claim/data.h) asks that host to be
  * told.
- * 2. When its holder releases a claim R for which somebody has asked, R's host chooses one heir C,
- *    and writes that into its books. Behind the journal's commit it tells C's host, and asks the
- *    store to *bequeath* R: to take R away if C stands then, in one transaction (stores/store.h).
+ * 2. When its holder releases a claim R for which somebody has asked less than a session timeout
+ *    before, R's host chooses one heir C, and writes that into its books. Who asked earlier may be
+ *    gone with its session, and R would then keep everybody out by rule 4. Behind the journal's
+ * commit it tells C's host, and asks the store to *bequeath* R: to take R away if C stands then, in
+ * one transaction (stores/store.h).
  * 3. C's host lets C pass R from then on; no other claim. C is held as soon as every claim in front
  *    that conflicts has gone, or is one that C may pass. R stays in the books until the store does
  *    not list it any more.
@@ -113,17 +115,19 @@ struct bequest {
 	bool asked;
 	bool made;	  /* the claim leaves, and the heir may have it; else it may come to that */
 	bool bars;	  /* a claim of this host waits for the end of that */
+	int64_t asked_ms; /* when somebody asked last */
 	int64_t until_ms; /* the heir was not found: not withdrawn before; 0: it was not missed */
-	int64_t again_ms; /* and its host is told once more */
+	int64_t again_ms; /* and its host is told once more, */
+	unsigned words;	  /* after so many times */
 };
 
 /* The claim waits for the rival: asks its host, unless that was asked for this claim, or cannot be.
  */
 void bequest_ask(struct claim *claim, struct rival *rival);
 
-/* Somebody has asked to be told of the end of the claim, for one of that name. The last who asks is
- * the heir: it has seen that nobody is between, or that those have gone. Out of memory nothing is
- * noted. */
+/* Somebody has asked to be told of the end of the claim, for one of that name. The last in the
+ * queue is the heir: it has asked last, as it has seen that nobody is between, or that those have
+ * gone. What is no name in this store is ignored. Out of memory nothing is noted. */
 void bequest_note_asked(struct claim *claim, const char *heir, const struct engine_peer *asker);
 
 /* A HELD claim, which stands in the queue, is about to be withdrawn, as its holder has released it:

@@ -105,6 +105,18 @@ static void test_faults(void **state)
 	}
 }
 
+static void test_loopback(void **state)
+{
+	static const char *const texts[] = {"127.0.0.1", "127.9.9.9", "[::1]", "10.0.0.7",
+					    "[2001:db8::7]"};
+	union address address;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		assert_true(address_parse(texts[i], 1, &address));
+		assert_int_equal(address_is_loopback(&address), i < 3);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -112,6 +124,7 @@ int main(void)
 		cmocka_unit_test(test_differ),
 		cmocka_unit_test(test_takes_what_the_kernel_says),
 		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_loopback),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

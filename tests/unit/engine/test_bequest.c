@@ -317,6 +317,77 @@ static void test_loss_is_not_told(void **state)
 	close_all(world, files);
 }
 
+/* Who asked longer ago than a session lasts may be gone: nothing is left to it. */
+static void test_asked_long_ago(void **state)
+{
+	struct world *world = *state;
+	struct file files[3];
+
+	queue_up(world, files);
+	pass(world, TIMEOUT_MS);
+	messages_count = 0;
+	foreign_withdraw(world, "a", 1);
+	file_unlock(&files[0]);
+	assert_int_equal(messages_count, 0);
+	settle(world);
+	assert_holds(&files[2]);
+	close_all(world, files);
+}
+
+/* Asks the first host for a claim like that one, in its place of the queue or behind. */
+static void ask_for(const struct message *asked, int64_t order, enum claim_mode mode, uint16_t slot)
+{
+	struct message ask = *asked;
+	struct claim_name parts;
+
+	assert_true(claim_name_parse(asked->claim, &parts));
+	parts.order += order;
+	parts.mode = mode;
+	parts.slot = slot;
+	claim_name_format_placed(ask.claim, &parts);
+	deliver(&ask, 2);
+}
+
+/* Questions for what cannot be an heir are as if nobody had asked, and one that comes when somebody
+ * behind has asked already is a late one. */
+static void test_asked_for_others(void **state)
+{
+	struct world *world = *state;
+	struct message asked;
+	struct file files[3];
+
+	queue_up(world, files);
+	asked = messages[0];
+	ask_for(&asked, 5, CLAIM_SHARED, 0);
+	ask_for(&asked, 5, CLAIM_EXCLUSIVE, 1);
+	ask_for(&asked, -1, CLAIM_EXCLUSIVE, 0);
+	file_unlock(&files[0]);
+	assert_int_equal(messages_count, 1);
+	assert_ptr_equal(messages[0].to, &world->two);
+	deliver(&messages[0], 0);
+	assert_holds(&files[1]);
+	close_all(world, files);
+}
+
+static void test_asked_late(void **state)
+{
+	struct world *world = *state;
+	struct message asked, behind;
+	struct file files[3];
+
+	queue_up(world, files);
+	asked = behind = messages[0];
+	strcpy(behind.claim, messages[1].claim);
+	deliver(&behind, 2);
+	deliver(&asked, 1);
+	file_unlock(&files[0]);
+	assert_int_equal(messages_count, 1);
+	assert_ptr_equal(messages[0].to, &world->three);
+	settle(world);
+	assert_holds(&files[1]);
+	close_all(world, files);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +399,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_heir_is_told_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_heir_gives_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loss_is_not_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_asked_long_ago, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_asked_for_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_asked_late, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
