@@ -250,7 +250,7 @@ void host_each_difference(const struct host_store *store, const struct host *hos
 		const char *here = find_value(self, setting);
 		char *name = must(strndup(setting, name_bytes(setting)));
 
-		if (here == NULL || strcmp(here, value_of(setting)) != 0)
+		if (here == NULL ? !self->has_more : strcmp(here, value_of(setting)) != 0)
 			say(context, name, value_of(setting), here);
 		free(name);
 	}
@@ -258,7 +258,7 @@ void host_each_difference(const struct host_store *store, const struct host *hos
 		const char *setting = self->settings[i];
 		char *name = must(strndup(setting, name_bytes(setting)));
 
-		if (find_value(host, setting) == NULL)
+		if (!host->has_more && find_value(host, setting) == NULL)
 			say(context, name, NULL, value_of(setting));
 		free(name);
 	}

@@ -22,8 +22,8 @@ crowd PATH PREFIX N            N ephemeral sequential znodes PATH/PREFIX<digits>
 write PATH N                   N changes of a znode's data, transactions that add nothing
 hold PATH PREFIX [DATA]        an ephemeral sequential znode PATH/PREFIX<digits>; prints its name, then
                                keeps it until it is told to end
-own PATH                       an empty ephemeral znode of that name, with its parents; prints "owned", then
-                               keeps it until it is told to end
+own PATH [DATA]                an ephemeral znode of that name, with its parents; prints "owned", then keeps it
+                               until it is told to end
 acl PATH                       who may do what with a znode, one a line: scheme, id, rights
 only PATH                      who says this, see below, may do everything with a znode from now on, and nobody else anything
 intrude PATH                   tries what could take a lock from those in its queue, or bar it; prints what came of each
@@ -263,7 +263,7 @@ def run(address, command, *arguments):
         path = client.create(f"{arguments[0]}/{arguments[1]}", data, ephemeral=True, sequence=True)
         keep(path.rsplit("/", 1)[1])
     elif command == "own":
-        client.create(arguments[0], b"", ephemeral=True, makepath=True)
+        client.create(arguments[0], os.fsencode(arguments[1]) if len(arguments) > 1 else b"", ephemeral=True, makepath=True)
         keep("owned")
     elif command == "clock":
         client.create(arguments[0])

@@ -43,10 +43,12 @@ static void print_difference(void *context, const char *setting, const char *the
 			     const char *here)
 {
 	const char *host = context;
-	char *name = text_printable(setting), *value = text_printable(there);
+	char *name = text_printable(setting);
+	char *value = text_printable(there != NULL ? there : "not set");
+	char *own = text_printable(here != NULL ? here : "not set");
 
-	printf("%s: %s is %s, here %s\n", host, name, there != NULL ? value : "not set",
-	       here != NULL ? here : "not set");
+	printf("%s: %s is %s, here %s\n", host, name, value, own);
+	free(own);
 	free(value);
 	free(name);
 }

@@ -91,6 +91,15 @@ play_zookeeper() {
     # What a person has made there is no host.
     zookeeper make /dlockfs/.dlockfs/hosts/00000000000000ff 'host=x version=1'
     expect_equal "hosts" 1 "$(hosts B '.hosts | length')"
+    # What another one's session says of itself is its own word only, and nothing that a terminal obeys.
+    start stranger "$python" "$tests/lib/zookeeper.py" "$(zookeeper_address)" own /dlockfs/.dlockfs/hosts/ee.host \
+        $'host=! self=yes since=1 settings=0\nsetting=[x]%20y=%1B[2J\nsession=0x1 host=zz settings=1\nstore=zookeeper root=/x settings=0\n'
+    expect stranger owned
+    wait_until "$deadline" shows B '.hosts | map(.host) | index("!") != null' true
+    expect_equal "hosts" "2 $(uname -n)" "$(hosts B '"\(.hosts | length) \(.hosts[] | select(.self).host)"')"
+    "$dlockctl" --mount "$dir/B" hosts >"$dir/table" 2>/dev/null
+    refused grep -q $'\033' "$dir/table"
+    release stranger
 }
 scene on-zookeeper play_zookeeper
 start_etcd
