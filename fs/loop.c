@@ -240,6 +240,31 @@ static void leave(struct loop *loop)
 	stop(loop);
 }
 
+static bool is_due(const struct shard *shard)
+{
+	const struct store *store = shard->store;
+
+	return store->ops->is_due != NULL && store->ops->is_due(store);
+}
+
+/* Stores that were asked something in this turn send it now: the kernel has its answers, and the
+ * journal what they have drawn for it. */
+static void dispatch_due(struct loop *loop)
+{
+	struct shards *shards = loop->filesystem->shards;
+
+	for (size_t i = 0; i < shards->count; i++) {
+		if (!is_due(&shards->list[i]))
+			continue;
+		takeover_commit(loop->filesystem, 0);
+		shards_advance(shards, clock_now_ms());
+		shard_dispatch(&shards->list[i]);
+		serving_go_on(loop->filesystem);
+		serving_ask(loop->filesystem);
+		takeover_commit(loop->filesystem, 0);
+	}
+}
+
 /* The rehearsal has ended. Does not return if the new program can take over. */
 static void go_on_with_restart(struct loop *loop)
 {
@@ -251,6 +276,7 @@ static void go_on_with_restart(struct loop *loop)
 	}
 	/* A rehearsal and the start of a program take longer than a turn of the loop. */
 	watchdog_relax(&loop->watchdog, clock_now_ms());
+	dispatch_due(loop); /* what is to be given back is not in the state */
 	restart_execute(loop->restart);
 }
 
@@ -376,28 +402,6 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 		notifier_dispatch(loop->filesystem->notifier);
 	} else if (descriptor == restart_descriptor(loop->restart)) {
 		go_on_with_restart(loop);
-	}
-}
-
-static bool is_due(const struct shard *shard)
-{
-	const struct store *store = shard->store;
-
-	return store->ops->is_due != NULL && store->ops->is_due(store);
-}
-
-/* Stores that were asked something in this turn send it now: the kernel has its answers. */
-static void dispatch_due(struct loop *loop)
-{
-	struct shards *shards = loop->filesystem->shards;
-
-	for (size_t i = 0; i < shards->count; i++) {
-		if (!is_due(&shards->list[i]))
-			continue;
-		shards_advance(shards, clock_now_ms());
-		shard_dispatch(&shards->list[i]);
-		serving_go_on(loop->filesystem);
-		takeover_commit(loop->filesystem, 0);
 	}
 }
 

@@ -375,5 +375,6 @@ int part_send(struct part *part, struct wire *wire, struct replicas *replicas,
 	case REDIS_STAMP:
 		break;
 	}
-	return send_script(part, false);
+	/* What gives by its text: what has to be sent again could come behind a TAKE. */
+	return send_script(part, part->verb == REDIS_GIVE);
 }

@@ -59,7 +59,6 @@ struct redis_service {
 	struct server servers[REDIS_SERVERS_MAX];
 	struct wire_options options[REDIS_SERVERS_MAX];
 	bool is_connected; /* as events told */
-	size_t takes;	   /* of the operations */
 	struct redis_operation *operations;
 	struct redis_operation *settled, **settled_end;
 	struct listen *listen;	   /* NULL: nobody has listened yet */
@@ -92,7 +91,6 @@ static void free_operation(struct redis_operation *operation)
 	for (size_t i = 0; i < service->count; i++)
 		free(operation->votes[i].part.holder);
 	DL_DELETE(service->operations, operation);
-	service->takes -= operation->verb == REDIS_TAKE;
 	free(operation->holder);
 	free(operation);
 }
@@ -285,12 +283,8 @@ int redis_ask(struct redis_service *service, struct redis_request *request, enum
 	operation->request = request;
 	request->operation = operation;
 	DL_APPEND(service->operations, operation);
-	service->takes += verb == REDIS_TAKE;
 	send(operation);
-	if (verb == REDIS_TAKE && service->takes == 1)
-		flush(service);
-	else
-		redis_wake(service);
+	redis_wake(service);
 	return 0;
 }
 
@@ -491,6 +485,8 @@ void redis_dispatch(struct redis_service *service)
 		service->events.on_turn(service->context);
 	flush(service);
 	waker_end(&service->waker);
+	if (service->settled != NULL)
+		redis_wake(service);
 }
 
 void redis_wake(struct redis_service *service)
