@@ -317,6 +317,32 @@ static void test_loss_is_not_told(void **state)
 	close_all(world, files);
 }
 
+/* What is left to a claim that is broken is left to nobody behind it, of its own host either. */
+static void test_is_left_to_one(void **state)
+{
+	struct world *world = *state;
+	struct engine_claim claim;
+	struct file files[3];
+
+	file_open_and_lock(&files[0], &world->one, EX);
+	file_open_and_lock(&files[1], &world->two, EX);
+	file_open_and_lock(&files[2], &world->two, EX);
+	deliver(&messages[0], 1);
+	messages_count = 0;
+	file_unlock(&files[0]);
+	deliver(&messages[0], 0);
+	assert_holds(&files[1]);
+	assert_true(engine_file_claim(files[1].owner, &claim));
+	assert_int_equal(engine_steer(world->two.engine, "a", claim.name, ENGINE_BREAK, "me"), 0);
+	settle_alone(&world->two);
+	assert_int_equal(files[1].lost, 1);
+	assert_waits(&files[2]);
+	settle(world);
+	pass(world, 2 * TIMEOUT_MS);
+	assert_holds(&files[2]);
+	close_all(world, files);
+}
+
 /* Who asked longer ago than a session lasts may be gone: nothing is left to it. */
 static void test_asked_long_ago(void **state)
 {
@@ -399,6 +425,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_heir_is_told_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_heir_gives_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loss_is_not_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_is_left_to_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_asked_long_ago, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_asked_for_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_asked_late, setup, teardown),
