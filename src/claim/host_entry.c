@@ -9,7 +9,8 @@
 
 void host_entry_path(char path[HOST_ENTRY_PATH_BYTES], uint64_t session)
 {
-	snprintf(path, HOST_ENTRY_PATH_BYTES, HOST_ENTRY_DIRECTORY "//%016" PRIx64 ".host", session);
+	snprintf(path, HOST_ENTRY_PATH_BYTES, HOST_ENTRY_DIRECTORY "//%016" PRIx64 ".host",
+		 session);
 }
 
 static bool is_word(const char *word, size_t bytes)

@@ -46,7 +46,7 @@ static void lose_asked_through(const struct owner *file)
 
 static void note_lost(struct owner *owner)
 {
-	if (!owner->lost && owner->records == NULL)
+	if (!owner->lost && !owner->is_process)
 		decisions_add(owner->lock->engine, LOST, owner->cookie, 0);
 	owner->lost = true;
 	owner_mark(owner);
@@ -59,7 +59,7 @@ void decide_note_lost(const struct lock *lock)
 
 	CLAIMS_FOREACH (lock->queue.first, claim) {
 		struct owner *owner = claim->state == CLAIM_HELD ? owner_of(claim) : NULL;
-		if (owner != NULL && owner->records == NULL)
+		if (owner != NULL && !owner->is_process)
 			note_lost(owner);
 	}
 	for (records = lock->records; records != NULL; records = records->hh.next) {
@@ -70,7 +70,7 @@ void decide_note_lost(const struct lock *lock)
 
 static void lose_owner(struct owner *owner)
 {
-	struct records *records = owner->records;
+	struct records *records = owner_records(owner);
 	struct wish *wish, *next;
 
 	note_lost(owner);

@@ -349,7 +349,7 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
  * could believe that it waits for them, in a cycle. */
 static bool may_linger(const struct wish *wish)
 {
-	const struct records *records = wish->owner->records;
+	const struct records *records = owner_records(wish->owner);
 	return wish->kind != LOCK_KIND_OPEN && wish->waits &&
 	       wish_lock(wish)->policy.linger_ms > 0 &&
 	       (records == NULL || !records_process_holds(records->process));

@@ -144,7 +144,7 @@ static void check_queue_claim(const struct claim *claim)
 		require(blocker == NULL || claim->place.slot > 0, claim,
 			"a holder has nobody in front who conflicts");
 		check_slot(claim);
-		require(claim_is_kept(claim) || claim->wishes->owner->records != NULL ||
+		require(claim_is_kept(claim) || claim->wishes->owner->is_process ||
 				owner_held_but(claim->wishes->owner, claim) == NULL,
 			claim, "an open file holds the whole file once");
 		break;

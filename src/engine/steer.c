@@ -101,7 +101,7 @@ static void tell_revoked(const struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
 	const struct owner *owner = owner_of(claim);
-	const struct records *records = owner->records;
+	const struct records *records = owner_records(owner);
 
 	if (records == NULL)
 		decisions_add(engine, REVOKED, owner->cookie, 0);

@@ -372,7 +372,7 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 		state_refuse(in, NULL, leaves ? "no owner" : "an owner");
 	else if (state_has(in, "kind") && record != (read_kind(in) == LOCK_KIND_RECORD))
 		state_refuse(in, "kind", "record for what covers ranges, and only that");
-	else if (record && owned && (owner == NULL || owner->records == NULL))
+	else if (record && owned && (owner == NULL || !owner->is_process))
 		state_refuse(in, "process", "that of a record lock");
 	else if (asked && (claim->state == CLAIM_HELD || !owned))
 		state_refuse(in, "asked", "a claim that waits");
@@ -398,7 +398,7 @@ static void restore_held(struct restoring *restoring, struct claim *claim)
 	if (wish->kind == LOCK_KIND_RECORD)
 		return;
 	claim->place.lock->in_queue.held_flocks++;
-	if (wish->owner->records != NULL)
+	if (wish->owner->is_process)
 		return;
 	if (owner_held_but(wish->owner, claim) != NULL)
 		state_refuse(restoring->in, "file", "one that holds nothing yet");
@@ -485,7 +485,7 @@ static int restore_waiting(struct restoring *restoring)
 	struct owner *owner = read_whose(restoring);
 
 	find_handoff(restoring);
-	if (owner == NULL || owner->records != NULL)
+	if (owner == NULL || owner->is_process)
 		state_refuse(in, "file", "an open file");
 	if (read_kind(in) == LOCK_KIND_RECORD)
 		state_refuse(in, "kind", "open or flock");

@@ -58,7 +58,7 @@ measure() {
     begin=$(now_ms)
     echo queue >&"${COPROC[1]}"
     wait_until 120 queued "$number"
-    [ "${STORE:-}" = local ] || wait_until 120 stands $((number + 1))
+    [ "${STORE:-}" = local ] || wait_until 120 stands $((number + 2)) # the holder's, and the host's entry
     registered=$(($(now_ms) - begin))
     after=$(memory)
     echo release >&"${COPROC[1]}"

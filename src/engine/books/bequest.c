@@ -131,8 +131,7 @@ static bool may_be_made(const struct claim *claim)
 	return engine->store != NULL && engine->store->ops->bequeath != NULL &&
 	       !engine->grants.stopping && engine->session.state == STORE_CONNECTED &&
 	       fits(&claim->place.parts) && claim->place.slots == 0 && !claim->marker.asked &&
-	       !claim->marker.broken &&
-	       (holder == NULL || (!holder->lost && holder->records == NULL));
+	       !claim->marker.broken && (holder == NULL || (!holder->lost && !holder->is_process));
 }
 
 /* The claim of this host that comes next behind the claim; NULL: none waits for it. */

@@ -104,7 +104,7 @@ bool conflict_between(const struct place *place, const struct place *other)
 /* Who waits may have to let somebody first who holds a part of the file. */
 static bool may_go_first(const struct owner *owner)
 {
-	const struct records *records = owner->records;
+	const struct records *records = owner_records(owner);
 	return owner->lock->records != NULL && (records == NULL || records->held.count > 0);
 }
 
@@ -117,7 +117,7 @@ bool conflict_is_here(const struct owner *owner, struct range range)
 		.wishes = &wish,
 		.place = {.lock = owner->lock,
 			  .parts = {.mode = range.mode, .span = range.span},
-			  .ranges = owner->records != NULL ? &coverage.ranges : NULL},
+			  .ranges = owner->is_process ? &coverage.ranges : NULL},
 	};
 	int64_t taken = 0;
 

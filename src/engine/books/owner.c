@@ -32,9 +32,9 @@ bool owners_same_side(const struct owner *a, const struct owner *b)
 		return false;
 	if (a == b)
 		return true;
-	const struct records *records = a->records != NULL ? a->records : b->records;
-	const struct owner *file = a->records != NULL ? b : a;
-	if (records == NULL || file->records != NULL)
+	const struct records *records = a->is_process ? owner_records(a) : owner_records(b);
+	const struct owner *file = a->is_process ? b : a;
+	if (records == NULL || file->is_process)
 		return false;
 	for (size_t i = 0; i < records->files_count; i++) {
 		if (records->files[i] == file)
@@ -46,7 +46,7 @@ bool owners_same_side(const struct owner *a, const struct owner *b)
 bool owner_took_over(const struct claim *claim)
 {
 	const struct owner *owner = owner_of(claim);
-	return owner != NULL && owner->records != NULL && claim_coverage(claim) == NULL;
+	return owner != NULL && owner->is_process && claim_coverage(claim) == NULL;
 }
 
 bool owner_side_holds(const struct claim *claim)

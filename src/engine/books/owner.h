@@ -20,11 +20,11 @@ struct owner {
 	struct lock *lock;
 	void *cookie;
 	bool lost;
-	uint32_t number;	 /* in the ids of its claims */
-	struct term term;	 /* of what is locked next; of a process: nothing */
-	struct wish *wishes;	 /* that ask, linger, or were granted what it holds */
-	struct records *records; /* of a process; NULL: this is an open file */
-	uint64_t granted;	 /* the number of the latest grant to it */
+	bool is_process;      /* owner_records() */
+	uint32_t number;      /* in the ids of its claims */
+	struct term term;     /* of what is locked next; of a process: nothing */
+	struct wish *wishes;  /* that ask, linger, or were granted what it holds */
+	uint64_t granted;     /* the number of the latest grant to it */
 	uint64_t token_grant; /* the latest grant that its token is younger than; 0: it has none */
 	uint64_t token;
 };

@@ -76,7 +76,7 @@ static int take_anchor(struct claim *claim, const struct owner *process, struct 
 		if (held->place.parts.span.end > parts->anchor_span.end)
 			parts->anchor_span.end = held->place.parts.span.end;
 	}
-	return found ? range_set_add(holds, &process->records->held) : 0;
+	return found ? range_set_add(holds, &owner_records(process)->held) : 0;
 }
 
 /* The same for all who are one with the owner of the claim. */
@@ -86,7 +86,7 @@ static int take_anchors(struct claim *claim, struct range_set *holds)
 	const struct records *records;
 	int error = 0;
 
-	if (owner != NULL && owner->records != NULL)
+	if (owner != NULL && owner->is_process)
 		return take_anchor(claim, owner, holds);
 	for (records = claim->place.lock->records; records != NULL; records = records->hh.next) {
 		if (error == 0 && owners_same_side(&records->owner, owner))

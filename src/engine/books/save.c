@@ -132,7 +132,7 @@ static void save_owner(const struct state_item *item, FILE *out)
 static void save_process(const struct state_item *item, FILE *out)
 {
 	const struct owner *owner = WHOLE(const struct owner, item);
-	const struct records *records = owner->records;
+	const struct records *records = owner_records(owner);
 
 	if (records->files_count == 0)
 		return; /* it was not let in */
@@ -157,8 +157,8 @@ static void save_whose(const struct owner *owner, FILE *out)
 {
 	if (owner == NULL)
 		return;
-	if (owner->records != NULL)
-		state_unsigned(out, "process", owner->records->process_id);
+	if (owner->is_process)
+		state_unsigned(out, "process", owner_records(owner)->process_id);
 	else
 		state_unsigned(out, "file", transfer_of(owner)->number_owner(owner->cookie));
 }
@@ -326,7 +326,7 @@ static const struct state_kind wish_kind = {wish_place_of, save_wish};
 
 static const struct state_kind *kind_of(const struct owner *owner)
 {
-	return owner->records != NULL ? &process_kind : &owner_kind;
+	return owner->is_process ? &process_kind : &owner_kind;
 }
 
 void engine_mark(struct engine *engine)

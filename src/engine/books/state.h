@@ -90,6 +90,14 @@ struct records {
 	int pid;
 };
 
+/* What the owner is the one of; NULL: it is an open file. */
+static inline struct records *owner_records(const struct owner *owner)
+{
+	return owner->is_process
+		       ? (struct records *)((char *)owner - offsetof(struct records, owner))
+		       : NULL;
+}
+
 /* A process, as the kernel's number says, on all files of this host. */
 struct process {
 	UT_hash_handle hh; /* in engine->processes, by id */

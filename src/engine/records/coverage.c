@@ -38,7 +38,7 @@ const struct claim *coverage_flock_for(const struct claim *claim)
 	if (claim_coverage(claim) == NULL || claim->wishes == NULL ||
 	    claim->place.lock->in_queue.held_flocks == 0)
 		return NULL;
-	const struct records *records = claim->wishes->owner->records;
+	const struct records *records = owner_records(claim->wishes->owner);
 	const struct range range = claim_coverage(claim)->asked;
 	const struct claim *flock = find_flock(&records->owner, NULL, range);
 	for (size_t i = 0; flock == NULL && i < records->files_count; i++)
@@ -223,7 +223,7 @@ static void commit(struct owner *owner)
 		if (!wish_is_held(wish))
 			continue;
 		if (coverage == NULL) {
-			if (!is_needed(owner->records, claim))
+			if (!is_needed(owner_records(owner), claim))
 				coverage_pass_on(claim);
 			continue;
 		}
@@ -315,8 +315,8 @@ static void replace_older(struct claim *claim)
 	struct range_set held;
 	struct wish *wish, *next;
 
-	if (range_set_copy(&owner->records->held, &held) == 0)
-		(void)coverage_change(owner->records, held);
+	if (range_set_copy(&owner_records(owner)->held, &held) == 0)
+		(void)coverage_change(owner_records(owner), held);
 	OWNER_FOREACH_SAFE (owner, wish, next) {
 		struct claim *older = wish->claim;
 		if (older == claim || !wish_is_held(wish) || claim_coverage(older) == NULL ||
@@ -338,12 +338,12 @@ static void judge_threads(const struct claim *claim)
 	const struct wish *wish;
 	bool waits = false;
 
-	DL_FOREACH2 (owner->records->process->records, records, process_next) {
+	DL_FOREACH2 (owner_records(owner)->process->records, records, process_next) {
 		OWNER_FOREACH (&records->owner, wish) {
 			if (!wish->asked)
 				continue;
 			waits = true;
-			if (records == owner->records &&
+			if (records == owner_records(owner) &&
 			    claim_span_overlaps(wish->claim->place.parts.span,
 						claim->place.parts.span) &&
 			    coverage_includes(records, claim_coverage(wish->claim)->asked))
@@ -361,7 +361,7 @@ void coverage_tidy(struct claim *claim, bool overlaps)
 	if (overlaps)
 		replace_older(claim);
 	else
-		coverage_release(owner_of(claim)->records);
+		coverage_release(owner_records(owner_of(claim)));
 	judge_threads(claim);
 }
 

@@ -272,8 +272,8 @@ bool deadlock_closes_cycle(struct claim *claim)
 
 	if (owner == NULL)
 		return false;
-	if (owner->records != NULL)
-		return look(claim, owner->records->process);
+	if (owner->is_process)
+		return look(claim, owner_records(owner)->process);
 	for (records = claim->place.lock->records; records != NULL; records = records->hh.next) {
 		if (claim->state == CLAIM_WAITING && owners_same_side(&records->owner, owner))
 			(void)look(claim, records->process);

@@ -74,7 +74,7 @@ struct records *records_open(struct lock *lock, uint64_t process_id)
 	records->process_id = process_id;
 	records->owner.lock = lock;
 	records->owner.number = process->number;
-	records->owner.records = records;
+	records->owner.is_process = true;
 	records->process = process;
 	HASH_ADD(hh, lock->records, process_id, sizeof(records->process_id), records);
 	if (records->hh.tbl == NULL) {
@@ -139,7 +139,7 @@ struct records *records_find(const struct lock *lock, uint64_t process_id)
 
 bool records_cover(const struct claim *claim)
 {
-	return coverage_includes(owner_of(claim)->records, claim_coverage(claim)->asked);
+	return coverage_includes(owner_records(owner_of(claim)), claim_coverage(claim)->asked);
 }
 
 /* What the process holds, and the range. */
@@ -163,7 +163,7 @@ static int grant_covered(struct records *records, struct range_set held)
 
 int records_grant(struct claim *claim)
 {
-	struct records *records = owner_of(claim)->records;
+	struct records *records = owner_records(owner_of(claim));
 	bool covered = records_cover(claim);
 	struct range_set held;
 	int error = add_range(records, claim_coverage(claim)->asked, &held);
@@ -259,7 +259,7 @@ static bool is_to_gather(const struct owner *owner)
 static void gather(struct claim *claim)
 {
 	struct coverage *coverage = claim_coverage(claim);
-	const struct records *records = owner_of(claim)->records;
+	const struct records *records = owner_records(owner_of(claim));
 	struct range_set all;
 
 	if (!is_to_gather(&records->owner) || add_range(records, coverage->asked, &all) < 0)

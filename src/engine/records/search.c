@@ -234,7 +234,7 @@ static bool holder_reaches(struct search *search, const struct place *waiting,
 	if (held == NULL)
 		return rival_reaches(search, rival_of(holder));
 	const struct owner *owner = owner_of(held);
-	const struct records *records = owner != NULL ? owner->records : NULL;
+	const struct records *records = owner != NULL ? owner_records(owner) : NULL;
 	if (records != NULL && process_reaches(search, records->process, held))
 		return true;
 	/* An open file may be somebody else's, too, who lets go: only what was locked under its

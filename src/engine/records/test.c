@@ -56,7 +56,7 @@ static struct engine_conflict tell_range(const struct records *records, const st
  * holds nothing any more, but its other claims stand until it lets go. */
 static struct engine_conflict tell_records(const struct test *test, const struct claim *claim)
 {
-	const struct records *records = owner_of(claim)->records;
+	const struct records *records = owner_records(owner_of(claim));
 	struct range asked = test->range;
 	const struct range *held = range_set_conflict(&records->held, asked.span, asked.mode);
 	if (held == NULL)
@@ -77,8 +77,8 @@ static bool is_own(const struct test *test, const struct claim *claim)
 	const struct owner *owner = owner_of(claim);
 	if (owner == NULL)
 		return false;
-	if (owner->records != NULL)
-		return owner->records == records;
+	if (owner->is_process)
+		return owner_records(owner) == records;
 	return owner == test->file || (records != NULL && owners_same_side(owner, &records->owner));
 }
 
@@ -262,7 +262,7 @@ void tests_forget_file(const struct owner *file)
 
 void tests_lose(const struct owner *owner)
 {
-	const struct records *records = owner->records;
+	const struct records *records = owner_records(owner);
 	struct test *test, *next;
 	DL_FOREACH_SAFE (owner->lock->tests, test, next) {
 		if (records != NULL ? test->process == records->process_id : test->file == owner)

@@ -4,12 +4,20 @@
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
 
+requires command -v jq
 start_zookeeper
 mounts=()
 for host in A B C D E F; do
     start_dlockfs "$host" --session-timeout 10m
-    comes_free "$dir/$host/warm-up"
     mounts+=("$dir/$host")
+done
+# All hosts have written their entries, and asked how many there are.
+all_hosts() {
+    [ "$("$dlockctl" --mount "$dir/A" hosts --json | jq '.stores[0].hosts | length')" = ${#mounts[@]} ]
+}
+wait_until "$deadline" all_hosts
+for mount in "${mounts[@]}"; do
+    comes_free "$mount/warm-up"
 done
 wait_claims warm-up 0
 PYTHONPATH=$tests/bench timeout 250 "$python" "$tests/system/load/flat_cost.py" "$(zookeeper_address)" "${mounts[@]}" \

@@ -30,12 +30,13 @@ sys.exit(server.metrics(sys.argv[1])[sys.argv[2]] != sys.argv[3])' "$(zookeeper_
 is_status() {
     grep -qx "$1=$2" "$dir/B/.dlockfs/status"
 }
-wait_until "$deadline" server zk_ephemerals_count $((4 * half))
+# With the entries of the two hosts.
+wait_until "$deadline" server zk_ephemerals_count $((4 * half + 2))
 touch "$dir/link/refuse"
 wait_until "$deadline" is_status session suspended
 expect_equal "who waits" "waiters=$((2 * half))" "$(grep '^waiters=' "$dir/B/.dlockfs/status")"
 release early
-wait_until "$deadline" server zk_ephemerals_count $((3 * half))
+wait_until "$deadline" server zk_ephemerals_count $((3 * half + 2))
 rm "$dir/link/refuse"
 finish wait-early
 expect_equal "who waits" "waiters=$half" "$(grep '^waiters=' "$dir/B/.dlockfs/status")"

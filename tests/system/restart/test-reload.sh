@@ -111,7 +111,7 @@ text=
 while read -r key _; do
     case $key in
         \[*) text+=${text:+$'\n'}$key ;;
-        tls_* | sasl_* | etcd_* | redis_*) ;;
+        tls_* | sasl_* | etcd_* | redis_* | sentinel_*) ;;
         slots) text+=$'\n[locks "several"]\nslots = 3' ;; # not beside handoff and keep
         *) text+=$'\n'"$key = ${changed[$key]?no other value here for $key}" ;;
     esac
@@ -120,7 +120,7 @@ printf '%s\n' "$text" | grep -v '^log_level' >"$dir/A.ini"
 reload "$(<"$dir/A.ini")"
 sed -n 's/^dlockfs: warning: \[.*\] \(.*\): needs \(.*\) to change$/\1 \2/p' "$dir/A.log" | sort >"$dir/named"
 awk '/^\.It Ic / { key = $3 } sub(/^It needs /, "") && sub(/ to change.*/, "") { print key, $0 }' "$source_dir/etc/man/dlockfs.ini.5" |
-    grep -v "^tls_\|^sasl_\|^etcd_\|^redis_" | sort >"$dir/manual"
+    grep -v "^tls_\|^sasl_\|^etcd_\|^redis_\|^sentinel_" | sort >"$dir/manual"
 test -s "$dir/manual"
 diff -u "$dir/manual" "$dir/named"
 # The level last, and after all others: it hides what it is to hide.

@@ -221,8 +221,8 @@ static void test_verbs(void **state)
 	assert_int_equal(counted(STORE_LOOK), 3);
 }
 
-/* What is asked is sent in the turn that follows, when the journal knows it, and in the order of the
- * calls. */
+/* What is asked is sent in the turn that follows, when the journal knows it, and in the order of
+ * the calls. */
 static void test_sent_by_the_turn(void **state)
 {
 	connect_to(1);

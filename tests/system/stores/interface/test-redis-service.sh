@@ -140,9 +140,14 @@ wait_until "$deadline" told '^16 ok xxx.* never$'
 redis SCRIPT FLUSH >/dev/null
 ask 17 take k v1 60000
 ask 18 renew k v1 60000
-ask 19 give k v1 60000
 answered "18 ok"
+redis SCRIPT FLUSH >/dev/null
+ask 19 give k v1 60000
+ask 19-next take k v2 60000
 answered "19 ok"
+answered "19-next ok"
+ask 19-over give k v2 60000
+answered "19-over ok"
 
 # A server that is full.
 redis CONFIG SET maxmemory 1mb >/dev/null
