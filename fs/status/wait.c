@@ -202,7 +202,8 @@ static int join_hosts(struct status_wait *wait, char **ret, size_t *ret_bytes)
 		return -ENOMEM;
 	for (size_t i = 0; i < wait->parts_count; i++) {
 		write_store(&wait->parts[i], out);
-		fwrite(wait->parts[i].text, 1, wait->parts[i].text_bytes, out);
+		if (wait->parts[i].text != NULL)
+			fwrite(wait->parts[i].text, 1, wait->parts[i].text_bytes, out);
 	}
 	return fclose(out) == 0 ? 0 : -ENOMEM;
 }
