@@ -56,6 +56,7 @@ for argument; do
                 "-Dc_args=-g1 -Wno-format-truncation")
             sanitize=yes
             export DAEMON_USER=${DAEMON_USER:-root} # so that CI tests both; and reports are written by root
+            export LSAN_OPTIONS="suppressions=$tests/lsan.supp:print_suppressions=0"
             ;;
         --heavy) names+=("${heavy_tests[@]}") ;;
         --all) heavy=yes ;;
