@@ -362,8 +362,7 @@ void engine_cancel(struct wish *wish)
 
 	assert(wish->asked);
 	if (may_linger(wish)) {
-		wish->asked = false;
-		engine->count.waiters--;
+		wish_end(wish);
 		wish_set_timer(wish, engine->now_ms + lock->policy.linger_ms);
 		handoff_go_on(wish->claim);
 	} else {

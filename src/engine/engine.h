@@ -54,6 +54,13 @@ struct engine_counts {
 	uint64_t by_message, by_store;
 };
 
+/* Who of this host holds, or waits, for the longest time. */
+struct engine_oldest {
+	const char *path;
+	int pid;
+	int64_t age_ms; /* since the grant, or the call */
+};
+
 /* What is needed before the numbers of a lock's claims can start anew. */
 enum engine_worn_wait {
 	ENGINE_AWAITS_CLAIMS,  /* claims of any host stand in the queue: they are to go */
@@ -334,6 +341,12 @@ const struct range_set *engine_ranges(const struct owner *file, uint64_t process
 
 /* O(1). */
 struct engine_counts engine_counts(const struct engine *engine);
+
+/* The oldest claim that is held by somebody, by when it was granted to its holder; the oldest call
+ * that waits for a lock. Return false if there is none. The path is valid until the engine is
+ * called again. O(1). */
+bool engine_oldest_holder(const struct engine *engine, struct engine_oldest *ret);
+bool engine_oldest_waiter(const struct engine *engine, struct engine_oldest *ret);
 
 /* Visits the locks of this host whose numbers come to an end; visit() must not call the engine.
  * O(1) where there are none, else O(locks and wishes). */

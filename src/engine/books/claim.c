@@ -385,6 +385,18 @@ void claim_amend(struct claim *claim)
 	free(data);
 }
 
+static void note_age(struct wish *holder, bool in)
+{
+	struct engine *engine = wish_lock(holder)->engine;
+
+	if (in) {
+		holder->since_ms = engine->now_ms;
+		DL_APPEND2(engine->ages.held, holder, age_prev, age_next);
+	} else {
+		DL_DELETE2(engine->ages.held, holder, age_prev, age_next);
+	}
+}
+
 /* Counts a claim among those that are HELD by somebody, or out again. */
 static void count_held(struct claim *claim, bool in)
 {
@@ -394,6 +406,7 @@ static void count_held(struct claim *claim, bool in)
 	enum lock_kind kind = claim->wishes->kind;
 	size_t one = in ? 1 : (size_t)-1;
 	engine->count.holders += one;
+	note_age(claim->wishes, in);
 	if (kind != LOCK_KIND_RECORD)
 		lock->in_queue.held_flocks += one;
 	if (events->on_held == NULL)

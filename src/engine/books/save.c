@@ -176,6 +176,9 @@ static void write_wish(const struct wish *wish, FILE *out)
 	state_text(out, "kind", engine_kind_words[wish->kind]);
 	state_flag(out, "asked", wish->asked);
 	state_flag(out, "waits", wish->waits);
+	/* The grace of a call that does not wait begins anew. */
+	if (wish_is_held(wish) || (wish->asked && wish->waits))
+		state_number(out, "since_ms", wish->since_ms);
 	if (timer_is_set(&wish->timer))
 		state_number(out, "due_ms", wish->timer.due_ms);
 	fields_save(engine_wish_fields, wish, out);
