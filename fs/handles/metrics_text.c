@@ -343,6 +343,8 @@ static void write_locks(const struct filesystem *filesystem, FILE *file)
 	for (size_t i = 0; i < shards->count; i++)
 		write_histograms(&shards->list[i], file, "dlockfs_hold_seconds",
 				 shards->list[i].metrics.holds);
+	write_number(file, "dlockfs_draining", "gauge", engine_drains(shards->list[0].engine),
+		     "Whether this host grants nothing new, after dlockctl drain.");
 	write_number(file, "dlockfs_open_files", "gauge", filesystem->handles->count,
 		     "Open files of the mount.");
 	write_head(file, "dlockfs_limit_refusals_total", "counter",

@@ -284,6 +284,8 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 	write_rights(out);
 	fprintf(out, "uptime_s=%" PRId64 "\n",
 		(filesystem->now_ms - filesystem->status->started_ms) / 1000);
+	if (shards_drained(filesystem->shards))
+		fputs("draining=yes\n", out);
 	write_shard(&filesystem->shards->list[0], out);
 	fprintf(out, "exclusive_open_waits=%s\n", filesystem->exclusive_open_waits ? "yes" : "no");
 	write_briefs(filesystem->briefs, out);

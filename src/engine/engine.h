@@ -127,6 +127,12 @@ void engine_destroy(struct engine *engine);
  * and not released by them, even if their owners are closed (lock_policy.lock_delay_ms). */
 void engine_stop(struct engine *engine);
 
+/* Whether nothing new is granted, as before a reboot: who holds a part of a lock gets more of it,
+ * other calls wait without a place in a queue, or are refused with -ENOLCK if they do not wait;
+ * what is kept is given back. It is saved. O(locks and claims) when it changes. */
+void engine_drain(struct engine *engine, bool drains);
+bool engine_drains(const struct engine *engine);
+
 /* Ends the session, as far as the engine is concerned: who holds something yet is told of the loss
  * by on_lost(), and nothing is sent to the store any more. Returns what the store wants to be
  * closed with. */
@@ -212,7 +218,8 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
  * both are.
  *
  * A wish of a process that holds a part of the file goes before those that wait for that part.
- * As engine_lock() otherwise; also returns -ENOLCK (limits of lock_policy), -EINVAL (slots). */
+ * As engine_lock() otherwise; also returns -ENOLCK (limits of lock_policy; engine_drain()), -EINVAL
+ * (slots). */
 int engine_lock_range(struct owner *file, uint64_t process, struct range range, bool waits,
 		      const struct engine_caller *caller, void *cookie, struct wish **ret_wish);
 

@@ -258,7 +258,10 @@ static void check_lock(const struct lock *lock, struct books *books)
 		require(claim->state != CLAIM_WANTED || claim->wishes == NULL ||
 				lock->engine->session.state != STORE_CONNECTED ||
 				lock->placing.count == lock->engine->limits.placing ||
-				lock->numbers.put_off || lock->numbers.worn,
+				lock->numbers.put_off || lock->numbers.worn ||
+				(lock->engine->grants.draining &&
+				 (claim_first_asked(claim) == NULL || claim_asks_and_waits(claim) ||
+				  lock->engine->retry_ms != INT64_MAX)),
 			claim, "is sent as soon as it may be");
 		check_wishes(claim, books);
 		books->claims += 1;

@@ -11,6 +11,7 @@
 
 #include "engine/books/bequest.h"
 #include "engine/books/decisions.h"
+#include "engine/books/drain.h"
 #include "engine/books/grace.h"
 #include "engine/books/lock.h"
 #include "engine/books/numbers.h"
@@ -335,6 +336,12 @@ void claim_place(struct claim *claim)
 	    lock->placing.count == engine->limits.placing ||
 	    engine->session.state != STORE_CONNECTED)
 		return;
+	if (engine->grants.draining && drain_holds_back(claim)) {
+		const struct wish *asked = claim_first_asked(claim);
+		if (asked != NULL && !asked->waits)
+			lock_retry_in(engine, 0); /* decide_refuse_drained() */
+		return;
+	}
 	if ((lock->numbers.worn || lock->numbers.put_off) && numbers_hold_back(claim))
 		return;
 	claim->list_wanted = 0;

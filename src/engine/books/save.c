@@ -36,6 +36,7 @@ const struct field engine_fields[] = {
 	{"connections", FIELD_UNSIGNED(struct engine, session.connections, UINT64_MAX)},
 	{"sessions_lost", FIELD_UNSIGNED(struct engine, session.lost, UINT64_MAX)},
 	{"timeout_ms", FIELD_NUMBER(struct engine, session.timeout_ms, 0, INT32_MAX)},
+	{"draining", FIELD_FLAG(struct engine, grants.draining)},
 	{"setbacks", FIELD_UNSIGNED(struct engine, moratorium.setbacks, UINT64_MAX), FIELD_OR(0)},
 	{"moratorium_ms", FIELD_NUMBER(struct engine, moratorium.until_ms, 0, SAVE_TIME_MAX_MS),
 	 FIELD_OR(INT64_MIN)},

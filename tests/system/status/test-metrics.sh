@@ -285,6 +285,8 @@ tests:
       - {series: 'dlockfs_waiters{instance="half",store="cron"}', values: '0x10 1x50'}
       - {series: 'dlockfs_acquisitions_total{instance="half",kind="open",outcome="granted"}', values: '5+1x60'}
       - {series: 'dlockfs_acquisitions_total{instance="half",kind="open",outcome="granted",store="cron"}', values: '5x60'}
+      - {series: 'dlockfs_draining{instance="forgotten"}', values: '0x10 1x170'}
+      - {series: 'dlockfs_draining{instance="well"}', values: '0x120 1x60'}
       - {series: 'dlockfs_oldest_holder_seconds{instance="hung"}', values: '85000+60x60'}
       - {series: 'dlockfs_oldest_holder_seconds{instance="busy"}', values: '80000+60x40 0x20'}
       - {series: 'dlockfs_oldest_waiter_seconds{instance="hidden"}', values: '13000+60x60'}
@@ -298,6 +300,12 @@ tests:
       - {series: 'dlockfs_store_info{instance="here",scheme="etcd",root="/a",hash="1",store="cron"}', values: '1x60'}
       - {series: 'dlockfs_store_info{instance="typo",scheme="etcd",root="/aa",hash="1",store="cron"}', values: '_x20 1x40'}
     alert_rule_test:
+      - {eval_time: 125m, alertname: DlockfsDraining, exp_alerts: []}
+      - eval_time: 140m
+        alertname: DlockfsDraining
+        exp_alerts:
+          - exp_labels: {instance: forgotten}
+            exp_annotations: {summary: "forgotten has granted nothing new for 2 hours; to end that: dlockctl undrain"}
       - {eval_time: 20m, alertname: DlockfsOldestHolder, exp_alerts: []}
       - {eval_time: 20m, alertname: DlockfsOldestWaiter, exp_alerts: []}
       - eval_time: 30m
