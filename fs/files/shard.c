@@ -337,6 +337,7 @@ static struct presence_host host_of(const struct shard *shard)
 		.store = number,
 		.name = filesystem->host,
 		.peers = peers != NULL ? peers_address(peers, number) : NULL,
+		.drains = engine_drains(shard->engine),
 	};
 }
 
@@ -408,6 +409,19 @@ void shards_reload(struct shards *shards, const struct config *config)
 		reload_presence(&shards->list[i]);
 		engine_stir(shards->list[i].engine);
 	}
+}
+
+void shards_drain(struct shards *shards, bool drains)
+{
+	for (size_t i = 0; i < shards->count; i++) {
+		engine_drain(shards->list[i].engine, drains);
+		reload_presence(&shards->list[i]);
+	}
+}
+
+bool shards_drained(const struct shards *shards)
+{
+	return engine_drains(shards->list[0].engine);
 }
 
 bool shards_doubt(struct shards *shards, int64_t now_ms)

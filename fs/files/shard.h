@@ -121,6 +121,10 @@ void shards_conclude(struct shards *shards);
 /* The configuration has been read anew. */
 void shards_reload(struct shards *shards, const struct config *config);
 
+/* Whether this host grants nothing new (engine_drain()), in all stores; other hosts are told. */
+void shards_drain(struct shards *shards, bool drains);
+bool shards_drained(const struct shards *shards);
+
 /* Calls engine_doubt() of all engines. Returns whether there is a session to prove. */
 bool shards_doubt(struct shards *shards, int64_t now_ms);
 

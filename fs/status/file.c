@@ -220,6 +220,20 @@ static void write_hosts(const struct shard *shard, FILE *out)
 		write_line(out, "hosts_error", strerror(-presence_error(shard->presence)));
 }
 
+/* Who holds, or waits, for the longest time. */
+static void write_oldest(const struct engine *engine, const char *key,
+			 bool (*find)(const struct engine *engine, struct engine_oldest *ret),
+			 FILE *out)
+{
+	struct engine_oldest oldest;
+
+	if (!find(engine, &oldest))
+		return;
+	fprintf(out, "%s=", key);
+	escape_write(out, oldest.path);
+	fprintf(out, " pid=%d for_s=%" PRId64 "\n", oldest.pid, oldest.age_ms / 1000);
+}
+
 static void write_shard(const struct shard *shard, FILE *out)
 {
 	struct engine_counts counts = engine_counts(shard->engine);
@@ -235,6 +249,8 @@ static void write_shard(const struct shard *shard, FILE *out)
 	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\nfiles=%zu\n",
 		counts.locks, counts.holders, counts.kept, counts.waiters, shard->fenced,
 		lockfiles_count(shard->lockfiles));
+	write_oldest(shard->engine, "oldest_holder", engine_oldest_holder, out);
+	write_oldest(shard->engine, "oldest_waiter", engine_oldest_waiter, out);
 	if (peering_address(shard) != NULL)
 		fprintf(out, "by_message=%" PRIu64 "\nby_store=%" PRIu64 "\n", counts.by_message,
 			counts.by_store);
@@ -268,6 +284,8 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 	write_rights(out);
 	fprintf(out, "uptime_s=%" PRId64 "\n",
 		(filesystem->now_ms - filesystem->status->started_ms) / 1000);
+	if (shards_drained(filesystem->shards))
+		fputs("draining=yes\n", out);
 	write_shard(&filesystem->shards->list[0], out);
 	fprintf(out, "exclusive_open_waits=%s\n", filesystem->exclusive_open_waits ? "yes" : "no");
 	write_briefs(filesystem->briefs, out);

@@ -68,6 +68,7 @@ static void add_host(struct host_store *store, const char *line)
 		.hash = word(line, "settings"),
 		.since = parse_number(since, 0, INT64_MAX, &number) ? number : -1,
 		.is_self = says(line, "self", "yes"),
+		.drains = says(line, "draining", "yes"),
 	};
 	free(since);
 }

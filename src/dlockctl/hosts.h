@@ -18,6 +18,7 @@ struct host {
 	char *name, *version, *peers, *session, *hash;
 	int64_t since;	       /* in seconds since 1970; -1: not known */
 	bool is_self;	       /* of this mount */
+	bool drains;	       /* it grants nothing new */
 	bool has_more;	       /* settings than these */
 	size_t locks, waiters; /* hosts_count() */
 	char **settings;       /* "[locks] slots=1" */

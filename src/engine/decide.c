@@ -10,6 +10,7 @@
 #include "engine/books/bequest.h"
 #include "engine/books/claim.h"
 #include "engine/books/decisions.h"
+#include "engine/books/drain.h"
 #include "engine/books/owner.h"
 #include "engine/books/queue.h"
 #include "engine/books/save.h"
@@ -163,6 +164,20 @@ void decide_refuse_hasty(struct claim *claim)
 		wish_free(wish);
 	}
 	queue_judge(claim);
+}
+
+void decide_refuse_drained(const struct lock *lock)
+{
+	struct claim *claim, *next;
+
+	if (!lock->engine->grants.draining)
+		return;
+	CLAIMS_FOREACH_SAFE (lock->unplaced, claim, next) {
+		const struct wish *asked = claim_first_asked(claim);
+		if (claim->state == CLAIM_WANTED && asked != NULL && !asked->waits &&
+		    drain_holds_back(claim))
+			decide_refuse(claim, -ENOLCK);
+	}
 }
 
 void decide_lose(struct claim *claim)

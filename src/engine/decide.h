@@ -33,4 +33,7 @@ void decide_note_lost(const struct lock *lock);
  * owner's wishes with -EIO. What only the flock covered is lost, too. */
 void decide_lose_lock(struct owner *owner, bool flock);
 
+/* While this host drains, refuses calls that do not wait whose claims are not placed. */
+void decide_refuse_drained(const struct lock *lock);
+
 #endif

@@ -462,6 +462,7 @@ void session_resume_lock(struct lock *lock)
 	CLAIMS_FOREACH_SAFE (lock->leaving, claim, next) {
 		claim_withdraw(claim);
 	}
+	decide_refuse_drained(lock);
 	CLAIMS_FOREACH (lock->unplaced, claim) {
 		claim_place(claim);
 	}

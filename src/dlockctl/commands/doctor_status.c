@@ -75,6 +75,13 @@ static void check_moratorium(struct doctor *doctor, const json_t *status, const 
 			   set_back ? "gone back to an earlier state" : "a root that is new", line);
 }
 
+static void check_draining(struct doctor *doctor, const json_t *status)
+{
+	if (value_is(status, "draining", "yes"))
+		doctor_say(doctor, RESULT_WARNING, "drain",
+			   "this host grants nothing new, until: dlockctl undrain");
+}
+
 static void check_store(struct doctor *doctor, const json_t *status, const char *where)
 {
 	const char *store = value_of(status, "store"), *session = value_of(status, "session");
@@ -422,6 +429,7 @@ void doctor_check_status(struct doctor *doctor, const struct probe *probe, const
 		free(where);
 		store++;
 	}
+	check_draining(doctor, first);
 	check_brief_opens(doctor, first);
 	check_rights(doctor, first);
 	check_guard(doctor, first);

@@ -35,6 +35,7 @@ static void add_row(struct table *table, const struct host_store *store, const s
 	table_add(table, age(host), HUE_NONE);
 	table_add(table, must_format("%zu", host->locks), HUE_NONE);
 	table_add(table, must_format("%zu", host->waiters), HUE_NONE);
+	table_add(table, must(strdup(host->drains ? "drains" : "")), HUE_YELLOW);
 	table_add(table, must(strdup(differs ? "differ" : "same")),
 		  differs ? HUE_YELLOW : HUE_GREEN);
 }
@@ -65,6 +66,17 @@ static void print_differences(const struct host_store *store)
 	}
 }
 
+static bool is_any_draining(const struct hosts *hosts)
+{
+	for (size_t i = 0; i < hosts->count; i++) {
+		for (size_t j = 0; j < hosts->list[i].count; j++) {
+			if (hosts->list[i].list[j].drains)
+				return true;
+		}
+	}
+	return false;
+}
+
 static void print_table(const struct hosts *hosts, const struct context *context)
 {
 	const struct column columns[] = {
@@ -75,6 +87,7 @@ static void print_table(const struct hosts *hosts, const struct context *context
 		{.title = "SINCE", .right = true},
 		{.title = "LOCKS", .right = true},
 		{.title = "WAITERS", .right = true},
+		{.title = "STATE", .hidden = !is_any_draining(hosts)},
 		{.title = "SETTINGS"},
 	};
 	struct table table;
@@ -111,14 +124,14 @@ static json_t *host_json(const struct host_store *store, const struct host *host
 
 	if (host_differs(store, host))
 		host_each_difference(store, host, add_difference, differences);
-	return must(json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:I, s:I, s:o, s:b, s:o}", "host",
-			      text_json(host->name), "version", text_or_null(host->version),
-			      "peers", text_or_null(host->peers), "session",
-			      text_or_null(host->session), "since",
-			      host->since >= 0 ? json_integer(host->since) : json_null(), "self",
-			      host->is_self, "locks", (json_int_t)host->locks, "waiters",
-			      (json_int_t)host->waiters, "settings", text_or_null(host->hash),
-			      "differs", host_differs(store, host), "differences", differences));
+	return must(json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:o, s:b, s:o}", "host",
+		text_json(host->name), "version", text_or_null(host->version), "peers",
+		text_or_null(host->peers), "session", text_or_null(host->session), "since",
+		host->since >= 0 ? json_integer(host->since) : json_null(), "self", host->is_self,
+		"draining", host->drains, "locks", (json_int_t)host->locks, "waiters",
+		(json_int_t)host->waiters, "settings", text_or_null(host->hash), "differs",
+		host_differs(store, host), "differences", differences));
 }
 
 static int print_list(const struct hosts *hosts, const char *mount)

@@ -86,6 +86,14 @@ static const struct command commands[] = {
 	 "The next in the queue gets the lock at once. A holder that works on without looking at\n"
 	 "its descriptor does not notice.\n",
 	 command_break},
+	{"drain", "[--wait] [-w SECONDS]", "let this host grant nothing new, as before a reboot",
+	 "      --wait              until nothing is held here any more\n"
+	 "  -w, --timeout SECONDS   the same, no longer than that\n"
+	 "\n"
+	 "Who holds goes on. Calls that wait do so without a place in a queue, others fail with\n"
+	 "ENOLCK. Ends with undrain, and when dlockfs is stopped, but not when it is restarted.\n",
+	 command_drain},
+	{"undrain", "", "let this host grant again", NULL, command_undrain},
 	{"top", "", "the locks, live; q quits", NULL, command_top},
 	{"doctor", "", "look for what is wrong with the mount and the machine", NULL,
 	 command_doctor},
@@ -108,7 +116,8 @@ static const struct command commands[] = {
 static const char statuses[] =
 	"Exit status:\n"
 	"   0  done; check: held; wait: free; doctor: no error, perhaps warnings\n"
-	"   1  no: held by others, or the time is over (run, wait), nothing is locked (check,\n"
+	"   1  no: held by others, or the time is over (run, wait, drain), nothing is locked "
+	"(check,\n"
 	"      token), an error was found (doctor)\n"
 	"  64  wrong arguments\n"
 	"  65  what was read, or the descriptor, is not of dlockfs\n"
