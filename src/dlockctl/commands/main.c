@@ -91,6 +91,13 @@ static const struct command commands[] = {
 	 command_doctor},
 	{"hosts", "", "the hosts that use the same stores, and whose settings differ", NULL,
 	 command_hosts},
+	{"history", "[-n COUNT] NAME [FILE...]", "who has held a lock, by the audit of its hosts",
+	 "  -n, --count COUNT       the last so many grants, instead of 20\n"
+	 "\n"
+	 "Reads the audit (see dlockfs(8)) in the journal of this host; or in FILEs, logs of one "
+	 "host or\n"
+	 "several, the older first of each; - is stdin.\n",
+	 command_history},
 	{"jobs", "[PATTERN]", "what has run by dlockctl run --once and --every, on any host", NULL,
 	 command_jobs},
 	{"metrics", "[--locks]", "what this host counts, for Prometheus",
