@@ -182,6 +182,9 @@ int main(int argc, char **argv)
 	context.command = find_command(argv[0]);
 	if (context.command == NULL)
 		return fail(EX_USAGE, "%s: is no command; see dlockctl --help", argv[0]);
+	status = check_store_options(&context);
+	if (status >= 0)
+		return status;
 	optind = 0; /* getopt(3) begins anew */
 	return context.command->run(&context, argc, argv);
 }
