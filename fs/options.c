@@ -329,6 +329,8 @@ static int apply(struct options *options, struct config *config, bool starting, 
 			continue;
 		int error =
 			config_set(config, setting->key, setting->value, reason, sizeof(reason));
+		if (error == -ENOENT && strcmp(setting->key, "ro") == 0)
+			config->read_only = true;
 		if (error == -ENOENT)
 			error = starting ? add_mount_option(options, setting) : 0;
 		if (error != 0) {

@@ -112,6 +112,8 @@ static bool take_part(struct shards *shards, size_t number, const struct config_
 
 void peering_listen(struct shards *shards, const struct config *config, int64_t now_ms)
 {
+	if (config->read_only)
+		return;
 	for (size_t i = 0; i < shards->count; i++)
 		engine_set_peers(shards->list[i].engine,
 				 config->peers != NULL && take_part(shards, i, &config->stores[i]));

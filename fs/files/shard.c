@@ -53,7 +53,7 @@ static void plan_sweep(struct shard *shard, const struct config *config)
 {
 	bool sweeps = shard->sweep_ms != INT64_MAX;
 
-	if (config_has_remains(config) != sweeps)
+	if ((config_has_remains(config) && !config->read_only) != sweeps)
 		shard->sweep_ms = sweeps ? INT64_MAX : 0;
 }
 
@@ -84,6 +84,7 @@ static int open_store(struct shard *shard, const struct config *config, size_t i
 		.replicas = store->redis_replicas,
 		.on_disk = store->redis_on_disk,
 		.new_root = config_has_new_root(config, index) && former == NULL,
+		.read_only = config->read_only,
 		.statistics = &shard->statistics,
 		.rehearsal = former != NULL && former->rehearsal,
 		.session = former != NULL ? former->session : NULL,
@@ -343,7 +344,9 @@ static struct presence_host host_of(const struct shard *shard)
 
 static int64_t presence_deadline(const struct shard *shard)
 {
-	return shard->presence != NULL ? presence_due_ms(shard->presence) : INT64_MAX;
+	bool is_present = shard->presence != NULL && !shard->filesystem->config->read_only;
+
+	return is_present ? presence_due_ms(shard->presence) : INT64_MAX;
 }
 
 static void be_present(const struct shard *shard, int64_t now_ms)

@@ -146,6 +146,7 @@ struct config {
 	char *peers;	      /* where this host listens to others, as address_parse() reads it, by
 				 default at CONFIG_PEERS_PORT; NULL: it does not */
 	int64_t log_level;    /* enum log_level, the most detailed one that is written; info */
+	bool read_only;	      /* the mount option ro, which is no key: servers are only read; no */
 	bool audit;	      /* a line in the log for each grant, release, refusal and loss; no */
 	/* [store], which is the first, and [store "prefix"] in the file's order */
 	struct config_store *stores;

@@ -208,9 +208,17 @@ const struct host *host_store_self(const struct host_store *store)
 	return NULL;
 }
 
+const struct host *host_store_base(const struct host_store *store)
+{
+	return store->hash[0] != '\0' || store->count == 0 ? host_store_self(store)
+							   : &store->list[0];
+}
+
 bool host_differs(const struct host_store *store, const struct host *host)
 {
-	return strcmp(host->hash, store->hash) != 0;
+	const struct host *base = store->hash[0] == '\0' ? host_store_base(store) : NULL;
+
+	return strcmp(host->hash, base != NULL ? base->hash : store->hash) != 0;
 }
 
 /* How long the name of the setting is, which no value has a part of. */
@@ -244,7 +252,7 @@ void host_each_difference(const struct host_store *store, const struct host *hos
 				      const char *here),
 			  void *context)
 {
-	const struct host *self = host_store_self(store);
+	const struct host *self = host_store_base(store);
 
 	for (size_t i = 0; self != NULL && i < host->settings_count; i++) {
 		const char *setting = host->settings[i];

@@ -11,6 +11,7 @@
 
 #include "dlockctl/look.h"
 #include "dlockctl/mounts.h"
+#include "dlockctl/private_mount.h"
 
 #define DEFAULT_FOLDER "/run/dlocks" /* of dlockfs.service */
 #define VARIABLE       "DLOCKFS_MOUNT"
@@ -228,8 +229,13 @@ int place_find(const struct context *context, const char *name, struct place *pl
 
 	*place = (struct place){0};
 	int status = mounts_read(&mounts);
-	if (status == 0)
+	if (status == 0 && is_of_store(context))
+		status = private_mount_begin(context, &place->mount);
+	else if (status == 0)
 		status = choose(context, &mounts, name, &place->mount);
+	place->shown = context->store != NULL	 ? context->store
+		       : context->config != NULL ? context->config
+						 : place->mount;
 	if (status == 0 && name != NULL)
 		status = take_name(&mounts, name, place);
 	mounts_finish(&mounts);

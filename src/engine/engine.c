@@ -431,6 +431,11 @@ void engine_set_term(struct owner *owner, int64_t least_ms, int64_t most_ms)
 	settle_changed(owner->lock->engine);
 }
 
+enum engine_loss engine_file_loss(const struct owner *file)
+{
+	return file->loss;
+}
+
 bool engine_owner_holds(const struct owner *owner)
 {
 	return owner_held_but(owner, NULL) != NULL;

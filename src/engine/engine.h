@@ -347,6 +347,10 @@ bool engine_file_claim(const struct owner *file, struct engine_claim *ret);
  * O(queue). */
 bool engine_file_is_revoked(const struct owner *file);
 
+/* Why what was held through the open file is lost; ENGINE_LOSS_NONE: it is not, or an earlier
+ * process has lost it. */
+enum engine_loss engine_file_loss(const struct owner *file);
+
 /* What the process holds in the file by record locks; NULL if that is nothing. */
 const struct range_set *engine_ranges(const struct owner *file, uint64_t process);
 

@@ -51,6 +51,12 @@ enum { NUDGES_IN_TIMEOUT = 4, HURRIED_NUDGES_IN_TIMEOUT = 16, LOOKS_IN_TIMEOUT =
  * did, is to be renewed on another way as well: nudges come so long before its end. */
 enum { RENEWALS_IN_TIMEOUT = 5 };
 
+/* Why what is held goes with the session. */
+static enum engine_loss loss_of(const struct engine *engine)
+{
+	return engine->grants.stopping ? ENGINE_LOSS_STOPPED : ENGINE_LOSS_SESSION;
+}
+
 /* Nothing will be heard of what was sent. */
 static void forget_amendments(struct place *list)
 {
@@ -116,7 +122,7 @@ static void lose_session(struct lock *lock)
 			log_lock_error(lock->path, "lock lost with the session by %s",
 				       wish_words(claim->wishes, words));
 		DL_DELETE(lost, &claim->place);
-		decide_lose(claim);
+		decide_lose(claim, loss_of(lock->engine));
 	}
 	tests_forget_lists(lock);
 }
@@ -164,7 +170,7 @@ static void tell_holders(struct engine *engine)
 	struct lock *lock, *next;
 
 	HASH_ITER (hh, engine->locks, lock, next) {
-		decide_note_lost(lock);
+		decide_note_lost(lock, loss_of(engine));
 	}
 	decisions_tell(engine);
 }

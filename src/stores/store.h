@@ -518,6 +518,8 @@ struct store_options {
 	int64_t replicas; /* so many must have what a server grants, if the user may say so */
 	bool on_disk;	  /* so that it survives whatever becomes of their machines' memory */
 	bool new_root;	  /* when it connects first, nobody holds anything below the root */
+	bool read_only;	  /* the service is only asked, and nothing is ever put there, not even the
+			     root: no claim is ever placed */
 	struct store_statistics *statistics; /* where to count how long operations took and how they
 						ended, until close() returns; NULL: nowhere */
 	bool rehearsal; /* no server is to be reached, nor anything dispatched: it is only to be

@@ -21,6 +21,7 @@ int command_top(struct context *context, int argc, char **argv);
 int command_doctor(struct context *context, int argc, char **argv);
 int command_drain(struct context *context, int argc, char **argv);
 int command_undrain(struct context *context, int argc, char **argv);
+int command_history(struct context *context, int argc, char **argv);
 int command_hosts(struct context *context, int argc, char **argv);
 int command_jobs(struct context *context, int argc, char **argv);
 int command_metrics(struct context *context, int argc, char **argv);

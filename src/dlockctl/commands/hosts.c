@@ -40,15 +40,20 @@ static void add_row(struct table *table, const struct host_store *store, const s
 		  differs ? HUE_YELLOW : HUE_GREEN);
 }
 
+/* Two hosts in words, printable. */
+struct compared {
+	const char *host, *with;
+};
+
 static void print_difference(void *context, const char *setting, const char *there,
 			     const char *here)
 {
-	const char *host = context;
+	const struct compared *compared = context;
 	char *name = text_printable(setting);
 	char *value = text_printable(there != NULL ? there : "not set");
 	char *own = text_printable(here != NULL ? here : "not set");
 
-	printf("%s: %s is %s, here %s\n", host, name, value, own);
+	printf("%s: %s is %s, %s %s\n", compared->host, name, value, compared->with, own);
 	free(own);
 	free(value);
 	free(name);
@@ -56,14 +61,22 @@ static void print_difference(void *context, const char *setting, const char *the
 
 static void print_differences(const struct host_store *store)
 {
+	const struct host *base = host_store_base(store);
+	bool is_other = base != NULL && !base->is_self;
+	char *with = must(is_other ? must_format("%s has", base->name) : strdup("here"));
+	char *printable = text_printable(with);
+
 	for (size_t i = 0; i < store->count; i++) {
 		const struct host *host = &store->list[i];
 		char *name = text_printable(host->name);
+		struct compared compared = {name, printable};
 
 		if (host_differs(store, host))
-			host_each_difference(store, host, print_difference, name);
+			host_each_difference(store, host, print_difference, &compared);
 		free(name);
 	}
+	free(printable);
+	free(with);
 }
 
 static bool is_any_draining(const struct hosts *hosts)
@@ -203,7 +216,7 @@ int command_hosts(struct context *context, int argc, char **argv)
 		if (error != 0)
 			status = tree_fail(place.mount, "hosts", error);
 		else if (context->json)
-			status = print_list(&hosts, place.mount);
+			status = print_list(&hosts, place.shown);
 		else
 			print_table(&hosts, context);
 		int warned = error == 0 ? warn_of_untold(&hosts) : 0;

@@ -99,6 +99,13 @@ static const struct command commands[] = {
 	 command_doctor},
 	{"hosts", "", "the hosts that use the same stores, and whose settings differ", NULL,
 	 command_hosts},
+	{"history", "[-n COUNT] NAME [FILE...]", "who has held a lock, by the audit of its hosts",
+	 "  -n, --count COUNT       the last so many grants, instead of 20\n"
+	 "\n"
+	 "Reads the audit (see dlockfs(8)) in the journal of this host; or in FILEs, logs of one "
+	 "host or\n"
+	 "several, the older first of each; - is stdin.\n",
+	 command_history},
 	{"jobs", "[PATTERN]", "what has run by dlockctl run --once and --every, on any host", NULL,
 	 command_jobs},
 	{"metrics", "[--locks]", "what this host counts, for Prometheus",
@@ -184,6 +191,9 @@ int main(int argc, char **argv)
 	context.command = find_command(argv[0]);
 	if (context.command == NULL)
 		return fail(EX_USAGE, "%s: is no command; see dlockctl --help", argv[0]);
+	status = check_store_options(&context);
+	if (status >= 0)
+		return status;
 	optind = 0; /* getopt(3) begins anew */
 	return context.command->run(&context, argc, argv);
 }

@@ -337,6 +337,7 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 	    store_access_copy(&store->access, options->access) < 0)
 		goto fail;
 	store->epoch.new_root = options->new_root;
+	store->epoch.read_only = options->read_only;
 	if (saved != NULL) {
 		store->epoch.seen = saved->seen;
 		store->tokens.known.floor = saved->token_floor;

@@ -541,6 +541,7 @@ static int store_zookeeper_open(const struct store_options *options,
 	store->servers = zookeeper_servers_show(options->url->servers);
 	store->root = strdup(options->url->root);
 	store->root_state.is_new = options->new_root;
+	store->root_state.read_only = options->read_only;
 	if (saved != NULL) {
 		store->seen = saved->seen;
 		store->tokens.floor = saved->token_floor;
