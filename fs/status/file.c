@@ -268,6 +268,7 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 	write_rights(out);
 	fprintf(out, "uptime_s=%" PRId64 "\n",
 		(filesystem->now_ms - filesystem->status->started_ms) / 1000);
+	fprintf(out, "names=%u\n", HASH_CNT(by_node, filesystem->inodes->by_node));
 	write_shard(&filesystem->shards->list[0], out);
 	fprintf(out, "exclusive_open_waits=%s\n", filesystem->exclusive_open_waits ? "yes" : "no");
 	write_briefs(filesystem->briefs, out);

@@ -11,6 +11,7 @@
 
 #include "dlockctl/look.h"
 #include "dlockctl/mounts.h"
+#include "dlockctl/service.h"
 
 #define DEFAULT_FOLDER "/run/dlocks" /* of dlockfs.service */
 #define VARIABLE       "DLOCKFS_MOUNT"
@@ -74,6 +75,18 @@ static int several(const struct candidates *candidates)
 	return status;
 }
 
+static int none(const struct mounts *mounts)
+{
+	char *words = service_words();
+	int status = fail(EXIT_NO_MOUNT,
+			  "mount: no dlockfs is mounted%s%s; mount one, or name its folder with "
+			  "--mount",
+			  mounts->count > 0 ? " but those of other users" : "", words);
+
+	free(words);
+	return status;
+}
+
 /* Finds the mount that is meant if none is named. */
 static int default_mount(const struct mounts *mounts, char **ret_folder)
 {
@@ -90,10 +103,7 @@ static int default_mount(const struct mounts *mounts, char **ret_folder)
 	else if (candidates.count > 0)
 		status = several(&candidates);
 	else
-		status = fail(EXIT_NO_MOUNT,
-			      "mount: no dlockfs is mounted%s; mount one, or name "
-			      "its folder with --mount",
-			      mounts->count > 0 ? " but those of other users" : "");
+		status = none(mounts);
 	free(candidates.list);
 	return status;
 }
@@ -209,6 +219,19 @@ static char *name_of_path(const struct mounts *mounts, const char *path, const c
 	return mount_is_whole(in) ? must_format("%s/%s", above->root + 1, rest) : NULL;
 }
 
+/* Whose mount it is, who has not let others use it: even root is refused. */
+static int check_private(const struct mounts *mounts, const char *folder)
+{
+	const struct mount *mount = mounts_at(mounts, folder);
+
+	if (mount == NULL || !mount->is_private)
+		return 0;
+	return fail(EX_NOPERM,
+		    "%s: was mounted by the user %s, without allow_other: nobody else may look at "
+		    "it, not even root; run dlockctl as that user",
+		    folder, mount->owner);
+}
+
 static int take_name(const struct mounts *mounts, const char *name, struct place *place)
 {
 	place->name =
@@ -230,6 +253,8 @@ int place_find(const struct context *context, const char *name, struct place *pl
 	int status = mounts_read(&mounts);
 	if (status == 0)
 		status = choose(context, &mounts, name, &place->mount);
+	if (status == 0)
+		status = check_private(&mounts, place->mount);
 	if (status == 0 && name != NULL)
 		status = take_name(&mounts, name, place);
 	mounts_finish(&mounts);

@@ -270,7 +270,6 @@ static const struct store_ops store_etcd_ops = {
 
 static void on_connected(void *context, const char *server)
 {
-	((struct store_etcd *)context)->session.told_unreachable = false;
 	etcd_session_connected(context, server);
 }
 
@@ -278,10 +277,7 @@ static void on_disconnected(void *context, const char *why)
 {
 	struct store_etcd *store = context;
 
-	if (!store->session.told_unreachable &&
-	    log_limit_passes(&store->refusals, clock_now_ms(), "connection", why, strlen(why), 0))
-		log_warning("etcd: %s; trying on", why);
-	store->session.told_unreachable = true;
+	outage_failed(&store->session.outage, "etcd", why, clock_now_ms());
 	etcd_session_disconnected(store);
 }
 

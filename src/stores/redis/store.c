@@ -85,7 +85,7 @@ static void on_connected(void *context, const char *server)
 	struct store_redis *store = context;
 
 	(void)server;
-	store->session.told_unreachable = false;
+	outage_end(&store->session.outage, "redis", clock_now_ms());
 	redis_locks_resume(store);
 	tell_session(store);
 }
@@ -94,10 +94,7 @@ static void on_lost(void *context, const char *why)
 {
 	struct store_redis *store = context;
 
-	if (!store->session.told_unreachable &&
-	    log_limit_passes(&store->refusals, clock_now_ms(), "connection", why, strlen(why), 0))
-		log_warning("redis: %s; trying on", why);
-	store->session.told_unreachable = true;
+	outage_failed(&store->session.outage, "redis", why, clock_now_ms());
 	redis_locks_suspend(store);
 	tell_session(store);
 }
