@@ -219,17 +219,18 @@ static char *name_of_path(const struct mounts *mounts, const char *path, const c
 	return mount_is_whole(in) ? must_format("%s/%s", above->root + 1, rest) : NULL;
 }
 
-/* Whose mount it is, who has not let others use it: even root is refused. */
-static int check_private(const struct mounts *mounts, const char *folder)
+/* Whose mount it is, who may have let no others use it: even root is refused then. */
+static int check_owner(const struct mounts *mounts, struct place *place)
 {
-	const struct mount *mount = mounts_at(mounts, folder);
+	const struct mount *mount = mounts_at(mounts, place->mount);
 
+	place->is_foreign = mount != NULL && !mount->trusted;
 	if (mount == NULL || !mount->is_private)
 		return 0;
 	return fail(EX_NOPERM,
 		    "%s: was mounted by the user %s, without allow_other: nobody else may look at "
 		    "it, not even root; run dlockctl as that user",
-		    folder, mount->owner);
+		    place->mount, mount->owner);
 }
 
 static int take_name(const struct mounts *mounts, const char *name, struct place *place)
@@ -254,7 +255,7 @@ int place_find(const struct context *context, const char *name, struct place *pl
 	if (status == 0)
 		status = choose(context, &mounts, name, &place->mount);
 	if (status == 0)
-		status = check_private(&mounts, place->mount);
+		status = check_owner(&mounts, place);
 	if (status == 0 && name != NULL)
 		status = take_name(&mounts, name, place);
 	mounts_finish(&mounts);

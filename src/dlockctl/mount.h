@@ -10,8 +10,9 @@
 #include "dlockctl/dlockctl.h"
 
 struct place {
-	char *mount; /* its folder */
-	char *name;  /* of the lock, relative to it; NULL if none was asked for */
+	char *mount;	 /* its folder */
+	char *name;	 /* of the lock, relative to it; NULL if none was asked for */
+	bool is_foreign; /* neither root nor the caller has mounted it */
 };
 
 /* The mount of --mount; else that of the name, if it is the absolute path of a file below one; else

@@ -19,7 +19,7 @@
 /* The exit status of a child that could not become the program: 127 and 126, as of a shell. */
 enum { STATUS_UNABLE = 126, STATUS_NONE = 127 };
 
-static void run_child(const char *const *arguments, int output)
+static void run_child(const char *program, const char *const *arguments, int output)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -27,7 +27,7 @@ static void run_child(const char *const *arguments, int output)
 	dup2(nothing, STDIN_FILENO);
 	dup2(output, STDOUT_FILENO);
 	dup2(output, STDERR_FILENO);
-	execvp(arguments[0], (char *const *)arguments);
+	execvp(program, (char *const *)arguments);
 	_exit(errno == ENOENT ? STATUS_NONE : STATUS_UNABLE);
 }
 
@@ -65,7 +65,7 @@ static int result_of(int status)
 						      : WEXITSTATUS(status);
 }
 
-int program_run(const char *const *arguments, int limit_ms, char **ret_text)
+int program_run(const char *program, const char *const *arguments, int limit_ms, char **ret_text)
 {
 	int ends[2], status = 0;
 
@@ -74,7 +74,7 @@ int program_run(const char *const *arguments, int limit_ms, char **ret_text)
 		return -errno;
 	pid_t child = fork();
 	if (child == 0)
-		run_child(arguments, ends[1]);
+		run_child(program, arguments, ends[1]);
 	int result = child < 0 ? -errno : 0;
 	close(ends[1]);
 	if (child > 0) {

@@ -53,7 +53,7 @@ char *service_words(void)
 		"systemctl", "show", "--property=LoadState,ActiveState,Result", SERVICE, NULL};
 	char *text;
 
-	if (program_run(show, LIMIT_MS, &text) != 0) {
+	if (program_run(show[0], show, LIMIT_MS, &text) != 0) {
 		free(text);
 		return must(strdup(""));
 	}

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "journal/fields.h"
+#include "stores/etcd/health.h"
 #include "stores/etcd/batch.h"
 #include "stores/etcd/keys.h"
 #include "stores/etcd/state.h"
@@ -373,6 +374,7 @@ const struct store_kind store_etcd_kind = {
 	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
 		     STORE_HAS_CLIENTS | STORE_HAS_FILES | STORE_HAS_KEPT | STORE_HAS_SLOTS,
 	.is_remote = true,
+	.ask = etcd_health,
 	.open = store_etcd_open,
 	.check_files = tls_check_files,
 	.restore_session = restore_session,

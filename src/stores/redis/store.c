@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "stores/net/tls.h"
+#include "stores/redis/health.h"
 #include "stores/redis/lock.h"
 #include "stores/redis/proof.h"
 #include "stores/redis/save.h"
@@ -543,6 +544,7 @@ const struct store_kind store_redis_kind = {
 	.lacks = lacks,
 	.is_remote = true,
 	.keeps_claims = true,
+	.ask = redis_health,
 	.open = open_store,
 	.check_files = tls_check_files,
 	.restore_session = restore_session,
