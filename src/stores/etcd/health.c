@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/histogram.h"
 #include "stores/etcd/message.h"
@@ -25,6 +26,8 @@ struct member {
 	int64_t limit_ms;
 };
 
+static const char no_leader[] = "is not in the quorum: it knows no leader";
+
 static void judge(struct member *member, const Etcd__StatusResponse *answer)
 {
 	const struct store_space space = etcd_space_read(answer);
@@ -35,7 +38,7 @@ static void judge(struct member *member, const Etcd__StatusResponse *answer)
 		snprintf(text, sizeof(text), "the alarm %s is on",
 			 space.is_corrupt ? "CORRUPT" : "NOSPACE");
 	else if (answer->leader == 0)
-		snprintf(text, sizeof(text), "is not in the quorum: it knows no leader");
+		snprintf(text, sizeof(text), "%s", no_leader);
 	else if (answer->is_learner)
 		snprintf(text, sizeof(text), "is a learner, which serves nobody");
 	else
@@ -58,6 +61,8 @@ static void on_status(void *context, int status, const char *text, const void *b
 
 	if (answer != NULL) {
 		judge(member, answer);
+	} else if (strstr(text, "no leader") != NULL) { /* as our calls want one: hasleader */
+		ask_answered(&member->server, STORE_SICK, no_leader, member->sent_us);
 	} else if (status != GRPC_UNAVAILABLE) { /* on_disconnected() says why */
 		snprintf(why, sizeof(why), "%s: no status: %s", member->server.name,
 			 *text ? text : "no answer in time");

@@ -119,3 +119,19 @@ tried() { # NUMBER: so often at least
 wait_until "$deadline" tried 5
 expect_equal "lines about a port that refuses" 1 "$(grep -cx "dlockfs: warning: ZooKeeper: 127.0.0.1:$port: Connection refused; trying on" "$dir/Z.log")"
 expect_equal "lines about one that closes" 1 "$(grep -c "warning: ZooKeeper: $(at closes): the server has closed the connection (" "$dir/Z.log")"
+
+# A member of etcd that has lost the others takes connections, and answers nothing: that is told once, and when it is over.
+start_etcds 3
+start_dlockfs Q --session-timeout 5s --store "etcd://$(etcd_address etcd1)/dlockfs"
+wait_until "$deadline" grep -q '^session=connected' "$dir/Q/.dlockfs/status"
+kill_etcd etcd2
+kill_etcd etcd3
+wait_until "$deadline" grep -qx "dlockfs: warning: etcd: $(etcd_address etcd1): no answer in time; trying on" "$dir/Q.log"
+alone() {
+    expect_status 1 "$dlockfs" --ask --store "etcd://$(etcd_address etcd1)" "$dir/nowhere" >"$dir/asked"
+    grep -qx "error: servers: $(etcd_address etcd1): is not in the quorum: it knows no leader" "$dir/asked"
+}
+wait_until "$deadline" alone
+rejoin_etcd etcd2
+wait_until "$deadline" grep -qE '^dlockfs: etcd: connected again after [0-9]+ ms, and [0-9]+ failed attempts?$' "$dir/Q.log"
+expect_equal "reasons that come again" "" "$(sed '/connected again/q' "$dir/Q.log" | grep 'trying on' | sort | uniq -d)"
