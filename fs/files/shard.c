@@ -5,12 +5,14 @@
 #include "files/shard.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/escape.h"
+#include "base/printable.h"
 #include "claim/file_path.h"
 #include "files/filesystem.h"
 #include "files/presence.h"
@@ -147,6 +149,45 @@ int shards_check(const struct config *config, char *why, size_t why_bytes)
 			return -EINVAL;
 	}
 	return 0;
+}
+
+struct answers {
+	FILE *out;
+	const char *prefix;
+	bool all_well;
+};
+
+static void write_answer(void *context, enum store_health health, const char *text)
+{
+	struct answers *answers = context;
+
+	fprintf(answers->out, "%s: servers: ", health == STORE_WELL ? "ok" : "error");
+	if (answers->prefix[0] != '\0') {
+		printable_write(answers->out, answers->prefix);
+		fputs(": ", answers->out);
+	}
+	printable_write(answers->out, text);
+	fputc('\n', answers->out);
+	answers->all_well = answers->all_well && health == STORE_WELL;
+}
+
+bool shards_ask(const struct config *config, int64_t limit_ms, FILE *out)
+{
+	struct answers answers = {.out = out, .all_well = true};
+	const struct store_asker asker = {
+		.limit_ms = limit_ms, .say = write_answer, .context = &answers};
+
+	for (size_t i = 0; i < config->store_count; i++) {
+		const struct config_store *store = &config->stores[i];
+		const struct store_kind *kind = stores_find(store->url.scheme);
+		int error;
+
+		answers.prefix = store->prefix;
+		error = kind->ask != NULL ? kind->ask(&store->url, &store->access, &asker) : 0;
+		if (error != 0)
+			write_answer(&answers, STORE_SICK, strerror(-error));
+	}
+	return answers.all_well;
 }
 
 int shards_open(const struct config *config, const struct shard_events *events,

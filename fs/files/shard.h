@@ -10,6 +10,7 @@
 #define DLOCKFS_FILES_SHARD_H
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include "config/config.h"
 #include "engine/engine.h"
@@ -90,6 +91,11 @@ struct lock_policy shard_policy(const struct shard *shard, const char *path);
 /* Reads the files for TLS of each store, which may block. Returns 0; or -EINVAL and one line in
  * `why` if one of them cannot be used. */
 int shards_check(const struct config *config, char *why, size_t why_bytes);
+
+/* Asks each server of each store how it is, and writes a line for each: "RESULT: servers: TEXT",
+ * RESULT as of dlockctl doctor. Takes `limit_ms` for each store at most. Returns whether all are
+ * well. For a process that serves nothing. */
+bool shards_ask(const struct config *config, int64_t limit_ms, FILE *out);
 
 /* Opens a shard for each store of the configuration; `former` has as many, or is NULL. The
  * configuration stays the caller's, as do the events. To be called after the process went to the

@@ -209,6 +209,20 @@ static void write_warning(void *context, const char *text)
 	write_line(context, "store_warning", text);
 }
 
+/* What the mount was made with, and the file in which that stands, as it was when it was read. */
+static void write_config(const struct config *config, FILE *out)
+{
+	fprintf(out, "mode=%04o\n", (unsigned)config->mode);
+	for (char **directory = config->directories; directory != NULL && *directory != NULL;
+	     directory++)
+		write_text(out, "directory", *directory);
+	if (config->file == NULL)
+		return;
+	write_text(out, "config", config->file);
+	fprintf(out, "config_time=%lld.%09ld\n", (long long)config->file_time.tv_sec,
+		config->file_time.tv_nsec);
+}
+
 /* This host among others; what is not known is left out. */
 static void write_hosts(const struct shard *shard, FILE *out)
 {
@@ -286,6 +300,8 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 		(filesystem->now_ms - filesystem->status->started_ms) / 1000);
 	if (shards_drained(filesystem->shards))
 		fputs("draining=yes\n", out);
+	write_config(filesystem->config, out);
+	fprintf(out, "names=%u\n", HASH_CNT(by_node, filesystem->inodes->by_node));
 	write_shard(&filesystem->shards->list[0], out);
 	fprintf(out, "exclusive_open_waits=%s\n", filesystem->exclusive_open_waits ? "yes" : "no");
 	write_briefs(filesystem->briefs, out);

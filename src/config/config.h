@@ -33,6 +33,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "config/access.h"
 #include "config/contention.h"
@@ -157,6 +158,8 @@ struct config {
 	/* What the file had; NULL: none was read */
 	char *text;
 	size_t text_bytes;
+	char *file;		   /* its name; NULL: the text is one that another process had */
+	struct timespec file_time; /* its st_mtim when it was read */
 };
 
 /* Whether this build can have `peers`. */

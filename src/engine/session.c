@@ -16,6 +16,7 @@
 #include "engine/session.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/log.h"
 #include "engine/books/claim.h"
@@ -249,16 +250,6 @@ bool session_lease_is_over(const struct engine *engine)
 	return books_hold(engine) && engine->now_ms >= engine_lease_end(engine);
 }
 
-void session_fence(struct engine *engine)
-{
-	log_error("the store has not proved for %lld ms that the session lives: giving it up, "
-		  "%zu locks are lost",
-		  (long long)(engine->now_ms - outbox_lease(engine).proven_ms),
-		  engine->count.holders + engine->tenant.held);
-	change_session(engine, STORE_LOST);
-	outbox_renew_now(engine);
-}
-
 /* Since when there is no answer to what is asked, or no connection; INT64_MAX: all is well. */
 static int64_t silent_since(const struct engine *engine)
 {
@@ -269,6 +260,23 @@ static int64_t silent_since(const struct engine *engine)
 	return engine->session.state == STORE_CONNECTED && engine->session.beat_under_way
 		       ? engine->session.beat_sent_ms
 		       : INT64_MAX;
+}
+
+void session_fence(struct engine *engine)
+{
+	size_t count = engine->count.holders + engine->tenant.held;
+	int64_t since_ms = silent_since(engine);
+	char silence[80] = "";
+
+	if (since_ms != INT64_MAX)
+		snprintf(silence, sizeof(silence), ", and nothing was answered for %lld ms",
+			 (long long)(engine->now_ms - since_ms));
+	log_error("the newest proof that the session lives is %lld ms old%s: giving it up, %zu "
+		  "lock%s lost",
+		  (long long)(engine->now_ms - outbox_lease(engine).proven_ms), silence, count,
+		  count == 1 ? " is" : "s are");
+	change_session(engine, STORE_LOST);
+	outbox_renew_now(engine);
 }
 
 /* How long a silence is at least before the store is nudged. */

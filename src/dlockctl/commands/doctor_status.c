@@ -133,8 +133,8 @@ static void check_files(struct doctor *doctor, const json_t *status, const char 
 	const char *files = value_of(status, "files");
 
 	if (files != NULL && strcmp(files, "0") != 0)
-		doctor_say(doctor, RESULT_OK, "files", "%sthis host has made %s lock files", where,
-			   files);
+		doctor_say(doctor, RESULT_OK, "files", "%sthis host has made %s lock file%s", where,
+			   files, strcmp(files, "1") == 0 ? "" : "s");
 }
 
 static void check_fenced(struct doctor *doctor, const json_t *status, const char *where)
@@ -143,9 +143,9 @@ static void check_fenced(struct doctor *doctor, const json_t *status, const char
 
 	if (fenced != NULL && strcmp(fenced, "0") != 0)
 		doctor_say(doctor, RESULT_WARNING, "fenced",
-			   "%s%s open files have lost their lock, and programs still have them "
-			   "open; end those",
-			   where, fenced);
+			   "%s%s open file%s lost a lock, and programs still have them open; end "
+			   "those",
+			   where, fenced, strcmp(fenced, "1") == 0 ? " has" : "s have");
 }
 
 /* What the database is without what is free in it says whether a compaction would help. */

@@ -31,6 +31,7 @@
 #include "base/log.h"
 #include "journal/fields.h"
 #include "stores/seeker.h"
+#include "stores/zookeeper/health.h"
 #include "stores/zookeeper/operation.h"
 #include "stores/zookeeper/session/client.h"
 #include "stores/zookeeper/session/servers.h"
@@ -576,6 +577,9 @@ const struct store_kind store_zookeeper_kind = {
 	.has_acl = true,
 #ifdef HAVE_ZOOKEEPER_TLS
 	.check_files = zookeeper_client_check,
+#endif
+#if defined(HAVE_ETCD) || defined(HAVE_REDIS)
+	.ask = zookeeper_health,
 #endif
 	.open = store_zookeeper_open,
 	.restore_session = restore_session,
