@@ -1,5 +1,5 @@
 #!/bin/bash
-# The Debian package: built, without errors for lintian, installed, upgraded and removed where no systemd runs: in a root that is
+# The Debian package: built, without errors and warnings for lintian, as its source package is, installed, upgraded and removed where no systemd runs: in a root that is
 # this machine's as it is, and whatever is written there is gone with the test. What its service does, package.sh tells.
 export own_users=no # no daemon runs
 # shellcheck source=../../functions.sh
@@ -8,8 +8,11 @@ export own_users=no # no daemon runs
 requires command -v dpkg-buildpackage dh lintian
 mkdir "$dir"/{package,root,over}
 DEB_BUILD_OPTIONS="noopt nocheck parallel=2" "$source_dir/etc/debian/build.sh" "$dir/package" >"$dir/build.out" 2>&1
-package=$(echo "$dir"/package/dlockfs_*.deb)
-TMPDIR=$dir lintian --fail-on error "$package" # it leaves files there
+package=$(tail -n 1 "$dir/build.out")
+"$source_dir/etc/debian/build.sh" --source "$dir/package" >"$dir/source.out" 2>&1
+source_package=$(tail -n 1 "$dir/source.out")
+expect_equal "the format" "3.0 (quilt)" "$(sed -n 's/^Format: //p' "$source_package")"
+TMPDIR=$dir lintian --fail-on error,warning "$package" "$source_package" # it leaves files there
 
 mount -t tmpfs none "$dir/over" # dpkg waits for the disk after each file
 mkdir "$dir"/over/{changes,work}
@@ -25,8 +28,11 @@ files() {
 }
 before=$(files)
 within dpkg --no-triggers -i /root/dlockfs.deb >"$dir/install.out" 2>&1
-expect_equal "the program" "dlockfs $(dpkg-deb -f "$package" Version)" "$(within /usr/sbin/dlockfs --version | head -n 1)"
+version=$(dpkg-deb -f "$package" Version)
+expect_equal "the program" "dlockfs ${version%-1}" "$(within /usr/sbin/dlockfs --version | head -n 1)"
 within dlockctl --version >"$dir/version.out"
+dpkg-deb --fsys-tarfile "$package" | tar -xO ./usr/share/doc/dlockfs/changelog.gz | gunzip | cmp - "$source_dir/CHANGELOG.md" ||
+    fail "CHANGELOG.md is not in the package"
 for page in dlockfs.8 dlockctl.1 dlockfs.ini.5 mount.fuse.dlockfs.8; do
     within test -e "/usr/share/man/man${page##*.}/$page.gz"
 done
