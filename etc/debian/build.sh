@@ -1,12 +1,13 @@
 #!/bin/bash
 # Makes the Debian package:
 #
-#     etc/debian/build.sh [--build-dep] FOLDER    puts dlockfs_VERSION_ARCHITECTURE.deb there, and prints its path at the end
+#     etc/debian/build.sh [--build-dep] FOLDER    puts dlockfs_VERSION_ARCHITECTURE.deb there
 #     etc/debian/build.sh --source FOLDER         puts the source package there, as a sponsor of Debian takes it
 #
-# --build-dep, as root: first installs what Build-Depends of etc/debian/control names for this release of Debian. The version is what
-# etc/debian/version.sh prints, or VERSION of the environment. Builds in a copy of the source tree. Options of dpkg-buildpackage
-# (DEB_BUILD_OPTIONS="nocheck noopt" ...) come from the environment, too.
+# The one line on standard output is the path of what was made. --build-dep, as root, first installs what Build-Depends of
+# etc/debian/control names for this release of Debian. The version is what etc/debian/version.sh prints, or DLOCKFS_PACKAGE_VERSION of
+# the environment. Builds in a copy of the source tree. Options of dpkg-buildpackage (DEB_BUILD_OPTIONS="nocheck noopt" ...) come from
+# the environment, too.
 
 set -euo pipefail
 
@@ -24,7 +25,7 @@ if [ ! -d "${!#}" ]; then
 fi
 target=$(cd "${!#}" && pwd)
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-version=${VERSION:-$("$source_dir/etc/debian/version.sh")}
+version=${DLOCKFS_PACKAGE_VERSION:-$("$source_dir/etc/debian/version.sh")}
 folder=$(mktemp -d "${TMPDIR:-/tmp}/dlockfs-package.XXXXXX")
 trap 'rm -rf -- "$folder"' EXIT
 chmod 755 "$folder" # _apt reads there
@@ -43,9 +44,9 @@ mv "$folder/debian" debian
 sed -i "1s/([^)]*)/($version-1)/; s/^\( -- .*>  \).*/\1$(date -uR)/" debian/changelog
 
 if [ -n "$build_dep" ]; then
-    DEBIAN_FRONTEND=noninteractive apt-get build-dep -y --no-install-recommends "$PWD"
+    DEBIAN_FRONTEND=noninteractive apt-get build-dep -y --no-install-recommends "$PWD" >&2
 fi
-dpkg-buildpackage --build=$kind --no-sign
+dpkg-buildpackage --build=$kind --no-sign >&2
 if [ "$kind" = source ]; then
     mv "$folder"/dlockfs_*.{dsc,tar.xz} "$target"
     ls "$target"/dlockfs_"$version"-1.dsc

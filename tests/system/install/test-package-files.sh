@@ -7,10 +7,8 @@ export own_users=no # no daemon runs
 
 requires command -v dpkg-buildpackage dh lintian
 mkdir "$dir"/{package,root,over}
-DEB_BUILD_OPTIONS="noopt nocheck parallel=2" "$source_dir/etc/debian/build.sh" "$dir/package" >"$dir/build.out" 2>&1
-package=$(tail -n 1 "$dir/build.out")
-"$source_dir/etc/debian/build.sh" --source "$dir/package" >"$dir/source.out" 2>&1
-source_package=$(tail -n 1 "$dir/source.out")
+package=$(DEB_BUILD_OPTIONS="noopt nocheck parallel=2" "$source_dir/etc/debian/build.sh" "$dir/package" 2>"$dir/build.out")
+source_package=$("$source_dir/etc/debian/build.sh" --source "$dir/package" 2>"$dir/source.out")
 expect_equal "the format" "3.0 (quilt)" "$(sed -n 's/^Format: //p' "$source_package")"
 TMPDIR=$dir lintian --fail-on error,warning "$package" "$source_package" # it leaves files there
 
