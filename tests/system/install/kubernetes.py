@@ -30,7 +30,8 @@ def several(item):
     return {"type": "array", "items": item, "minItems": 1}
 
 
-METADATA = fields(["name"], name={"type": "string", "pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"}, namespace=TEXT, labels=NAMES, annotations=NAMES)
+METADATA = fields(["name"], name={"type": "string", "pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"}, namespace=TEXT, labels=NAMES,
+                  annotations=NAMES)
 PROBE = fields(["exec"], exec=fields(["command"], command=TEXTS), periodSeconds=NUMBER, timeoutSeconds=NUMBER, failureThreshold=NUMBER,
                initialDelaySeconds=NUMBER)
 CONTAINER = fields(
@@ -68,7 +69,8 @@ KINDS = {
     "Secret": manifest("v1", type=TEXT, data={"type": "object", "additionalProperties": TEXT}),
     "Pod": manifest("v1", spec=POD),
     "DaemonSet": manifest("apps/v1", spec=DAEMON_SET),
-    "Kustomization": fields(["apiVersion", "kind", "resources"], apiVersion=one_of("kustomize.config.k8s.io/v1beta1"), kind=TEXT, resources=TEXTS),
+    "Kustomization": fields(["apiVersion", "kind", "resources"], apiVersion=one_of("kustomize.config.k8s.io/v1beta1"), kind=TEXT,
+                            resources=TEXTS),
 }
 
 
@@ -98,14 +100,15 @@ def mistakes(document):
         propagates = [mount for mount in container["volumeMounts"] if mount.get("mountPropagation") == "Bidirectional"]
         if propagates and not container["securityContext"].get("privileged"):
             yield f"{kind}: Bidirectional needs privileged"
-        if container["command"][0] == "dlockfs" and "limits" in container["resources"] and "cpu" in container["resources"]["limits"]:
+        if container["command"][0] == "dlockfs" and "cpu" in container["resources"]["limits"]:
             yield f"{kind}: the daemon has a limit of the processor"
 
 
 def commands_of(pod):
     for container in pod.get("containers", []):
         yield container["command"]
-        yield from (container[probe]["exec"]["command"] for probe in ("startupProbe", "readinessProbe", "livenessProbe") if probe in container)
+        probes = [container[probe] for probe in ("startupProbe", "readinessProbe", "livenessProbe") if probe in container]
+        yield from (probe["exec"]["command"] for probe in probes)
 
 
 folder, *files = sys.argv[1:]

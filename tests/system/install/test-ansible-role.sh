@@ -10,7 +10,8 @@ requires "$python" -c 'import jinja2, yaml'
 for configuration in defaults example-here; do
     "$dlockfs" --check --require-url --config "$dir/$configuration.ini" "$dir/A" || fail "$configuration: $(<"$dir/$configuration.ini")"
 done
-expect_equal "stores of the example" "etcd://e1.example,e2.example,e3.example/jobs zookeeper://zk1.example,zk2.example,zk3.example/dlockfs" \
+expect_equal "stores of the example" \
+    "etcd://e1.example,e2.example,e3.example/jobs zookeeper://zk1.example,zk2.example,zk3.example/dlockfs" \
     "$(sed -n 's/^url = //p' "$dir/example.ini" | sort | paste -sd' ')"
 for line in 'audit = yes' 'directories = cron jobs' 'etcd_user = dlockfs' 'etcd_password_file = /etc/dlockfs/etcd.password'; do
     grep -qx "$line" "$dir/example.ini" || fail "not in the configuration: $line"

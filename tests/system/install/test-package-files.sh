@@ -1,6 +1,7 @@
 #!/bin/bash
-# The Debian package: built, without errors and warnings for lintian, as its source package is, installed, upgraded and removed where no systemd runs: in a root that is
-# this machine's as it is, and whatever is written there is gone with the test. What its service does, package.sh tells.
+# The Debian package: built, without errors and warnings for lintian, installed, upgraded and removed where no systemd runs: in a root
+# that is this machine's as it is, and whatever is written there is gone with the test. What its service does, package.sh tells. And the
+# source package, for which the same holds.
 export own_users=no # no daemon runs
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
