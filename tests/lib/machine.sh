@@ -36,7 +36,7 @@ build_there() {
         within apt-get -qq install -y --no-install-recommends lintian
         within sh -c 'lintian --fail-on error,warning /root/built/*.deb'
     } >"$dir/build.log" 2>&1
-    cp "$dir"/root/root/built/*.deb "$dir/built/dlockfs.deb"
+    cp "$dir"/root/root/built/dlockfs_*.deb "$dir/built/dlockfs.deb"
     umount "$dir/root" "$dir/over"
     cp "$dir/built/dlockfs.deb" "$dir/root/root"
     within sh -c 'apt-get -qq install -y /root/dlockfs.deb && dpkg --purge dlockfs' >"$dir/apt.log" 2>&1
