@@ -121,7 +121,7 @@ static void note_life(struct run *run, const struct message *message)
 /* Hears all that the daemon has said. */
 static void hear(struct run *run)
 {
-	struct message message;
+	struct message message = {.count = 0};
 	int error;
 
 	while ((error = message_receive(run->notify, &message)) != -EAGAIN) {

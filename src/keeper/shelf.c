@@ -113,7 +113,7 @@ static int unpack(struct message *message, struct shelf *shelf)
 int shelf_receive(struct shelf *shelf, int socket)
 {
 	struct shelf fresh = {0};
-	struct message message;
+	struct message message = {.count = 0};
 	int error = message_receive(socket, &message);
 
 	if (error != 0)

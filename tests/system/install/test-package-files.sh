@@ -27,7 +27,7 @@ before=$(files)
 within dpkg --no-triggers -i /root/dlockfs.deb >"$dir/install.out" 2>&1
 expect_equal "the program" "dlockfs $(dpkg-deb -f "$package" Version)" "$(within /usr/sbin/dlockfs --version | head -n 1)"
 within dlockctl --version >"$dir/version.out"
-for page in dlockfs.8 dlockctl.1 dlockfs.ini.5 mount.fuse.dlockfs.8; do
+for page in dlockfs.8 dlockfs-keeper.8 dlockctl.1 dlockfs.ini.5 mount.fuse.dlockfs.8; do
     within test -e "/usr/share/man/man${page##*.}/$page.gz"
 done
 within test -x /sbin/mount.fuse.dlockfs
