@@ -52,10 +52,11 @@ int message_receive(int socket, struct message *ret)
 		return -errno;
 	take_control(ret, &header);
 	ret->text[got] = '\0';
-	if ((header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 && (got > 0 || ret->count > 0))
+	bool cut = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
+	if (!cut && (got > 0 || ret->count > 0))
 		return 0;
 	message_close(ret);
-	return got == 0 && header.msg_flags == 0 ? -ENOTCONN : -EMSGSIZE;
+	return cut ? -EMSGSIZE : -ENOTCONN;
 }
 
 void message_close(struct message *message)

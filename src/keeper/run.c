@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "journal/deadline.h"
 #include "keeper/child.h"
 #include "keeper/link.h"
 #include "keeper/message.h"
@@ -43,6 +44,11 @@ struct run {
 	int64_t silent_ms;   /* and when it has been silent for so long; INT64_MAX: there is none */
 };
 
+static bool is_something_kept(const struct run *run)
+{
+	return run->shelf.count > (shelf_find(&run->shelf, SHELF_DAEMON) >= 0 ? 1 : 0);
+}
+
 static void start(struct run *run)
 {
 	const struct child_plan plan = {
@@ -64,7 +70,8 @@ static void start(struct run *run)
 	run->child = child.pid;
 	run->ready = false;
 	run->watchdog_ms = RUN_WATCHDOG_MS;
-	run->silent_ms = INT64_MAX;
+	/* Calls wait for it, and cannot be interrupted. */
+	run->silent_ms = is_something_kept(run) ? clock_awake_ms() + RUN_START_MS : INT64_MAX;
 	/* The keeper has to know of the daemon before there is one. */
 	shelf_put(&run->shelf, SHELF_DAEMON, child.pidfd);
 	link_tell(&run->link, &run->shelf);
@@ -138,11 +145,6 @@ static void hear(struct run *run)
 	}
 }
 
-static bool is_something_kept(const struct run *run)
-{
-	return run->shelf.count > (shelf_find(&run->shelf, SHELF_DAEMON) >= 0 ? 1 : 0);
-}
-
 /* What follows the daemon's end. */
 static void follow(struct run *run, int status)
 {
@@ -202,8 +204,36 @@ static void take_signals(struct run *run)
 	}
 }
 
+/* When holders ought to have been told, while nobody is ready to tell them; INT64_MAX: nothing is
+ * held, or somebody is. */
+static int64_t deadline(const struct run *run)
+{
+	if (run->child != 0 && run->ready)
+		return INT64_MAX;
+	int64_t held_ms = deadline_read(shelf_find(&run->shelf, SHELF_JOURNAL));
+	return held_ms > 0 ? held_ms : INT64_MAX;
+}
+
+/* A daemon that is not ready by then may come too late for those who wait for the lock elsewhere:
+ * with the descriptors its mount ends, and a next one begins anew. */
+static void give_up(struct run *run)
+{
+	int daemon = dup(shelf_find(&run->shelf, SHELF_DAEMON));
+
+	report("no daemon was ready in time: what was locked on this host is lost, and its mount "
+	       "has ended");
+	if (run->child != 0)
+		kill(run->child, SIGKILL);
+	shelf_clear(&run->shelf);
+	if (daemon >= 0)
+		shelf_put(&run->shelf, SHELF_DAEMON, daemon);
+	link_tell(&run->link, &run->shelf);
+}
+
 static void advance(struct run *run, int64_t now_ms)
 {
+	if (deadline(run) <= clock_now_ms())
+		give_up(run);
 	link_advance(&run->link, &run->shelf, now_ms);
 	if (run->silent_ms <= now_ms) {
 		report("the daemon is silent, and is killed");
@@ -216,16 +246,16 @@ static void advance(struct run *run, int64_t now_ms)
 
 static int rest(const struct run *run)
 {
-	int64_t due_ms = run->link.try_ms;
+	int64_t due_ms = run->link.try_ms, held_ms = deadline(run), now_ms = clock_now_ms();
 
 	if (run->silent_ms < due_ms)
 		due_ms = run->silent_ms;
 	if (run->start_ms < due_ms)
 		due_ms = run->start_ms;
-	if (due_ms == INT64_MAX)
-		return -1;
-	int64_t left_ms = due_ms - clock_awake_ms();
-	return left_ms > 0 ? (int)left_ms : 0;
+	int64_t left_ms = due_ms != INT64_MAX ? due_ms - clock_awake_ms() : INT64_MAX;
+	if (held_ms != INT64_MAX && clock_look_ms(held_ms, now_ms) - now_ms < left_ms)
+		left_ms = clock_look_ms(held_ms, now_ms) - now_ms;
+	return left_ms == INT64_MAX ? -1 : left_ms > 0 ? (int)left_ms : 0;
 }
 
 /* Until the keeper has given what it keeps, nothing is started. */

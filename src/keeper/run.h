@@ -7,6 +7,9 @@
  *   it is killed, fails, or   another one goes on with what is kept, RUN_PAUSE_MS later; after
  *   is silent (watchdog)      RUN_FAILURES in a row that were never ready, or if nothing is kept,
  *                             this process ends with its status
+ *   it is not ready when      it is killed, and nothing is kept: the mount ends, as by the keeper
+ *   holders ought to have     (keep.h), and this process
+ *   been told
  *   SIGTERM                   the daemon leaves all to the next one (SIGUSR1), which the keeper
  *                             gives it to; if the keeper does not have all, as SIGINT
  *   SIGINT                    the daemon unmounts, and releases all locks (SIGTERM)
@@ -21,6 +24,7 @@
 
 #define RUN_PAUSE_MS	100
 #define RUN_FAILURES	15
+#define RUN_START_MS	60000 /* until a daemon that goes on is ready */
 #define RUN_WATCHDOG_MS 20000 /* as WatchdogSec= of etc/systemd/dlockfs.service.in */
 
 /* Returns the exit status. */

@@ -38,12 +38,16 @@ start_keeper() {
     expect "$1" "dlockfs-keeper: listens at $share/keeper/socket"
 }
 
-# launch_daemon [ARGUMENT...]: one more container with a daemon, the next one, named $latest.
-launch_daemon() {
+# launch COMMAND...: one more container, the next one, named $latest.
+launch() {
     number=$((number + 1))
     latest=c$number
-    start "$latest" "${container[@]}" --propagation unchanged -- "$keeper" --socket "$share/keeper/socket" run -- \
-        "$dlockfs" --foreground --store "$store" -o new_root "$@" "$share/A"
+    start "$latest" "${container[@]}" --propagation unchanged -- "$keeper" --socket "$share/keeper/socket" run -- "$@"
+}
+
+# launch_daemon [ARGUMENT...]: the same with a daemon.
+launch_daemon() {
+    launch "$dlockfs" --foreground --store "$store" -o new_root "$@" "$share/A"
 }
 
 waits_its_turn() {
@@ -128,9 +132,16 @@ replaced() {
         all_is_held
     done
     expect_equal "descriptors that the keeper has open" "$opened" "$(descriptors keeper-1)"
-    # The daemon alone, which its parent starts anew.
+    # The daemon alone, which its parent starts anew; one that is silent; and an upgrade in the same process.
     kill -KILL "$(daemon "$latest")"
     wait_until "$deadline" went_on "$latest" 2
+    all_is_held
+    kill -STOP "$(daemon "$latest")"
+    wait_until "$deadline" went_on "$latest" 3
+    said "$latest" "dlockfs-keeper: the daemon is silent, and is killed" || fail "it went on by itself"
+    all_is_held
+    kill -USR2 "$(inside "$latest")"
+    wait_until "$deadline" went_on "$latest" 4
     all_is_held
     # The keeper: the next one is given all by the daemon's parent.
     kill -KILL "$(inside keeper-1)"
@@ -158,35 +169,44 @@ replaced() {
     stop_dlockfs B
 }
 
-# Nobody goes on: the keeper ends the mount before others are granted.
+# abandoned KEEPER|RUN: nobody goes on, or nobody who is ready, and the mount ends before others are granted.
 abandoned() {
+    local lost="dlockfs-keeper: no daemon went on in time: what was locked on this host is lost, and its mount has ended" former
     begin_volume
     start_dlockfs B --session-timeout 6s
     start_keeper keeper
     launch_daemon --session-timeout 6s
     wait_until "$deadline" is_mounted "$share/A"
     wait_until "$deadline" grep -qx survives_kill=yes "$share/A/.dlockfs/status"
-    start holder "${pod[@]}" "$python" -u "$tests/lib/calls.py" "$share/A/alone" open ex watch fsync
+    start holder "${pod[@]}" "$python" -u "$tests/lib/calls.py" "$share/A/$1" open ex watch fsync
     expect holder "ex ok"
-    call next "$dir/B/alone" open ex hold
-    wait_claims alone 2
-    kill -KILL "$(inside "$latest")"
+    call next "$dir/B/$1" open ex hold
+    wait_claims "$1" 2
+    former=$latest
+    [ "$1" = KEEPER ] || launch sleep infinity
+    kill -KILL "$(inside "$former")"
     expect next "ex ok"
     wait_until "$deadline" grep -q '^fsync E' "$dir/holder.out"
     [ "$dir/holder.out" -ot "$dir/next.out" ] || fail "the holder learned of the loss after the next one was granted"
-    said keeper "dlockfs-keeper: no daemon went on in time: what was locked on this host is lost, and its mount has ended"
+    if [ "$1" = KEEPER ]; then
+        said keeper "$lost" || fail "the keeper did not end the mount"
+    else
+        expect "$latest" "${lost/went on/was ready}"
+        expect_status 137 finish "$latest"
+    fi
     # The next daemon begins anew.
     launch_daemon --session-timeout 6s
     wait_until "$deadline" grep -q " is ready; " "$dir/$latest.out"
     release next
-    comes_free "$share/A/alone"
+    comes_free "$share/A/$1"
     kill -INT "$(inside "$latest")"
-    finish "$latest"
+    finish "$latest" || fail "the daemon ended with an error: $(tail -n 3 "$dir/$latest.out")"
     release holder keeper
     stop_dlockfs B
 }
 
 start_zookeeper
-scene abandoned abandoned
+scene keeper-alone abandoned KEEPER
+scene run-alone abandoned RUN
 replaced
 scenes_end
