@@ -3,6 +3,7 @@
  * dlockfs-keeper: what outlives the container of a daemon, so that the next one goes on with the
  * mount and all locks. One program for both sides, the keeper and the parent of the daemon.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,12 +36,16 @@ static int refuse(const char *what, const char *word)
 
 static int begin(const char *path, char **words)
 {
-	if (words[0] == NULL)
-		return refuse("no command:", "");
+	if (words[0] == NULL) {
+		report("no command, expected keep or run; see --help");
+		return EX_USAGE;
+	}
 	if (strcmp(words[0], "keep") == 0) {
 		if (words[1] != NULL)
 			return refuse("unexpected behind keep:", words[1]);
-		report("%s: %s", path, strerror(-keep_run(path)));
+		int error = keep_run(path);
+		report("%s: %s", path,
+		       error == -EEXIST ? "is there, and is no socket" : strerror(-error));
 		return EXIT_FAILURE;
 	}
 	if (strcmp(words[0], "run") != 0)
