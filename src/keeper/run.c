@@ -218,16 +218,16 @@ static int64_t deadline(const struct run *run)
  * with the descriptors its mount ends, and a next one begins anew. */
 static void give_up(struct run *run)
 {
-	int daemon = dup(shelf_find(&run->shelf, SHELF_DAEMON));
+	struct shelf *shelf = &run->shelf;
 
 	report("no daemon was ready in time: what was locked on this host is lost, and its mount "
 	       "has ended");
 	if (run->child != 0)
 		kill(run->child, SIGKILL);
-	shelf_clear(&run->shelf);
-	if (daemon >= 0)
-		shelf_put(&run->shelf, SHELF_DAEMON, daemon);
-	link_tell(&run->link, &run->shelf);
+	for (size_t i = shelf->count; i-- > 0;)
+		if (strcmp(shelf->entries[i].name, SHELF_DAEMON) != 0)
+			shelf_remove(shelf, shelf->entries[i].name);
+	link_tell(&run->link, shelf);
 }
 
 static void advance(struct run *run, int64_t now_ms)
