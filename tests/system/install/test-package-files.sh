@@ -32,7 +32,7 @@ expect_equal "the program" "dlockfs ${version%-1}" "$(within /usr/sbin/dlockfs -
 within dlockctl --version >"$dir/version.out"
 dpkg-deb --fsys-tarfile "$package" | tar -xO ./usr/share/doc/dlockfs/changelog.gz | gunzip | cmp - "$source_dir/CHANGELOG.md" ||
     fail "CHANGELOG.md is not in the package"
-for page in dlockfs.8 dlockctl.1 dlockfs.ini.5 mount.fuse.dlockfs.8; do
+for page in dlockfs.8 dlockfs-keeper.8 dlockctl.1 dlockfs.ini.5 mount.fuse.dlockfs.8; do
     within test -e "/usr/share/man/man${page##*.}/$page.gz"
 done
 within test -x /sbin/mount.fuse.dlockfs
