@@ -288,6 +288,16 @@ int engine_steer(struct engine *engine, const char *path, const char *name, enum
  * What is held, or under way, stays as it is. */
 void engine_set_term(struct owner *owner, int64_t least_ms, int64_t most_ms);
 
+/* What is asked for from now on through the open file, by flock, in exclusive mode, may become a
+ * hold (engine/hold.h). */
+void engine_set_holds(struct owner *owner);
+
+/* Turns what the open file holds by flock into a hold of that owner. `lines` are added to the data
+ * of the claim (claim_data_hold()). The answer comes by on_hold(cookie), not before this returns.
+ * Returns 0; or -ENODATA, nothing is held so; -EINVAL, it was asked for without engine_set_holds();
+ * -EALREADY, it is under way; -EOPNOTSUPP, -EIO, -ENOMEM: then no answer follows. */
+int engine_hold(struct owner *owner, const char *hold_owner, const char *lines, void *cookie);
+
 /* Hand-over by message (books/bequest.h). A daemon of another host asks to be told of the end of
  * the claim `name`, of this host, for its own claim `heir`: `asker` is what on_tell() is to be
  * given then. Ignored if no such claim stands. */

@@ -33,6 +33,7 @@
 #include "engine/decide.h"
 #include "engine/engine.h"
 #include "engine/handoff.h"
+#include "engine/hold.h"
 #include "engine/overseer.h"
 #include "engine/proof.h"
 #include "engine/records/coverage.h"
@@ -448,6 +449,7 @@ static void resume(struct claim *claim)
 	overseer_read_stale(claim);
 	if (claim->data.amended)
 		claim_amend(claim);
+	hold_send(claim);
 	if (claim->state == CLAIM_WAITING &&
 	    (claim->place.blocker == NULL || queue_may_be_in_cycle(claim) ||
 	     slots_are_several(claim->place.lock)))
@@ -472,6 +474,7 @@ void session_resume_lock(struct lock *lock)
 			rival_watch(rival_of(place));
 	}
 	delay_resume(lock);
+	hold_resume(lock);
 	if (lock->handoffs.held != NULL)
 		handoffs_settle(lock);
 	if (session_needs_list(lock))
