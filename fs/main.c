@@ -35,6 +35,7 @@
 #include "kernel/warden.h"
 #include "kernel/warden_process.h"
 #include "loop.h"
+#include "ops/holding.h"
 #include "ops/running.h"
 #include "ops/serving.h"
 #include "options.h"
@@ -497,6 +498,7 @@ cleanup_filesystem:
 	shards_close(&daemon->shards);
 	steer_finish(filesystem);
 	running_finish(filesystem);
+	holding_finish(filesystem);
 cleanup:
 	end_mount(daemon);
 	keeping_finish(&daemon->keeping);

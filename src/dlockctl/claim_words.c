@@ -76,6 +76,12 @@ char *claim_command(const struct claim *claim)
 
 char *claim_holder(const struct claim *claim)
 {
+	if (claim->hold != NULL) {
+		char *owner = text_printable(claim->hold);
+		char *words = must_format("%s (hold)", owner);
+		free(owner);
+		return words;
+	}
 	char *host = claim_host(claim), *pid = claim_pid(claim), *command = claim_command(claim);
 	char *holder = must_format("%s%s%s%s%s", host, pid[0] != '\0' ? ":" : "", pid,
 				   command[0] != '\0' ? " " : "", command);
@@ -169,7 +175,7 @@ static json_t *claim_json(const struct claim *claim)
 		claim->follower > 0 ? json_integer((json_int_t)claim->follower) : json_null();
 	json_t *object = must(json_pack(
 		"{s:I, s:o, s:s, s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"position", (json_int_t)claim->position, "follower", follower, "state",
 		claim->held ? "held" : claim_state(claim), "maybe_kept",
 		claim->held && claim->maybe_kept, "maybe_former", claim->maybe_former, "mode",
@@ -180,8 +186,10 @@ static json_t *claim_json(const struct claim *claim)
 		number_json(claim->uid), "user", claim->uid >= 0 ? text_json(user) : json_null(),
 		"command", text_json(claim->command), "since", number_json(claim->since), "age",
 		number_json(claim_seconds(claim)), "lost_since", number_json(claim->lost_since),
-		"delay_until", number_json(claim->delay_until), "client", text_json(claim->client),
-		"session", text_json(claim->session), "claim", text_json(claim->claim)));
+		"delay_until", number_json(claim->delay_until), "hold", text_json(claim->hold),
+		"for", number_json(claim->for_s), "token", number_json(claim->token), "client",
+		text_json(claim->client), "session", text_json(claim->session), "claim",
+		text_json(claim->claim)));
 	free(user);
 	return object;
 }

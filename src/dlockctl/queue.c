@@ -29,6 +29,7 @@ static void claim_finish(struct claim *claim)
 	free(claim->command);
 	free(claim->client);
 	free(claim->session);
+	free(claim->hold);
 	free(claim->claim);
 }
 
@@ -75,6 +76,7 @@ static void set(struct claim *claim, struct claim_seen *seen, const char *key, c
 		{"ranges", &claim->ranges},   {"host", &claim->host},
 		{"command", &claim->command}, {"client", &claim->client},
 		{"session", &claim->session}, {"claim", &claim->claim},
+		{"hold", &claim->hold},
 	};
 	const struct {
 		const char *key;
@@ -82,6 +84,8 @@ static void set(struct claim *claim, struct claim_seen *seen, const char *key, c
 	} numbers[] = {
 		{"slots", &claim->slots},
 		{"slot", &claim->slot},
+		{"for", &claim->for_s},
+		{"token", &claim->token},
 		{"pid", &claim->pid},
 		{"uid", &claim->uid},
 		{"since", &claim->since},
@@ -131,6 +135,8 @@ static bool add_claim(struct queue *queue, char *line)
 		.position = -1,
 		.slots = -1,
 		.slot = -1,
+		.for_s = -1,
+		.token = -1,
 		.pid = -1,
 		.uid = -1,
 		.since = -1,

@@ -41,6 +41,8 @@ struct proof; /* a question on its way: whether something is still held */
 enum engine_order {
 	ENGINE_REVOKE, /* the holder is asked to release the lock */
 	ENGINE_BREAK,  /* the claim is taken away: its holder has lost the lock, or waits anew */
+	ENGINE_GIVE,   /* a hold is given back; */
+	ENGINE_LAST,   /* or has another time. Both are of no claim of this host's */
 };
 
 struct engine_counts {

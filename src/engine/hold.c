@@ -145,20 +145,30 @@ void hold_answered(struct claim *claim, int error)
 	}
 }
 
+static bool has_hold_of_order(const struct place *list, int64_t order)
+{
+	const struct rival *rival;
+
+	RIVALS_FOREACH (list, rival) {
+		if (rival->place.parts.order == order && is_hold(rival))
+			return true;
+	}
+	return false;
+}
+
+/* The queue is known no more if that was the last claim of ours in it, but each hold in it is
+ * watched.
+ */
 bool hold_explains(struct claim *claim)
 {
 	const struct lock *lock = claim->place.lock;
-	const struct rival *rival;
+	int64_t order = claim->place.parts.order;
 
-	if (!claim->place.parts.hold)
+	if (!claim->place.parts.hold || (!has_hold_of_order(lock->queue.first, order) &&
+					 !has_hold_of_order(lock->watched, order)))
 		return false;
-	RIVALS_FOREACH (lock->queue.first, rival) {
-		if (rival->place.parts.order == claim->place.parts.order && is_hold(rival)) {
-			conclude(claim);
-			return true;
-		}
-	}
-	return false;
+	conclude(claim);
+	return true;
 }
 
 bool hold_may_explain(const struct claim *claim)

@@ -58,6 +58,8 @@ static void forget_amendments(struct place *list)
 	struct claim *claim;
 	CLAIMS_FOREACH (list, claim) {
 		claim->data.amending = claim->data.amended = claim->marker.marking = false;
+		if (claim->holding != NULL)
+			claim->holding->sent = false;
 		claim_mark(claim);
 	}
 }

@@ -703,6 +703,9 @@ void hold_note(struct user *user);
 /* For struct faulty_settings: a claim has become a hold, also if the client never hears of it. */
 void view_turned(void *context, const char *path, const char *name);
 
+/* The claim is withdrawn by its host, which may not know that it is a hold: perhaps that goes. */
+void hold_note_withdrawn(struct world *world, const struct standing *standing);
+
 /* Whether the claim is a hold; and whether its user believes to hold by a claim yet. */
 bool hold_is(const struct view_claim *claim);
 bool hold_is_believed(struct world *world, int lock, const struct view_claim *claim);

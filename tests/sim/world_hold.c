@@ -144,11 +144,23 @@ void view_turned(void *context, const char *path, const char *name)
 			      .order = parts.order,
 			      .user = standing->user,
 			      .number = standing->number,
-			      .made_ms = world->now_ms};
+			      .made_ms = world->now_ms,
+			      .given = standing->withdrawing};
 	hold->for_ms = user != NULL ? user->for_ms : -1;
 	if (user != NULL)
 		user->turned = user->holds && !standing->released;
 	view_forget(world);
+}
+
+void hold_note_withdrawn(struct world *world, const struct standing *standing)
+{
+	struct claim_name parts;
+	struct hold *hold = NULL;
+
+	if (standing->turned && claim_name_parse(standing->name, &parts))
+		hold = find(world, standing->lock, parts.order);
+	if (hold != NULL)
+		hold->given = true;
 }
 
 bool hold_is(const struct view_claim *claim)

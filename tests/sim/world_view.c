@@ -208,6 +208,8 @@ void view_withdrawing(void *context, const char *path, const char *name)
 		standing->withdrawing = true;
 		standing->withdrawn = host->world->step;
 	}
+	if (standing != NULL)
+		hold_note_withdrawn(host->world, standing);
 	/* It was taken away by hand, and its host has not heard of that. */
 	if (standing != NULL && standing->life == host->life)
 		standing->lost_ms = 0;
