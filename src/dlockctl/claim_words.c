@@ -15,6 +15,12 @@
 char *claim_host(const struct claim *claim)
 {
 	bool other = claim->client != NULL && strcmp(claim->client, "other") == 0;
+	if (claim->hold != NULL) {
+		char *owner = text_printable(claim->hold);
+		char *words = must_format("%s (hold)", owner);
+		free(owner);
+		return words;
+	}
 	if (claim->host != NULL)
 		return text_printable(claim->host);
 	return must(strdup(other ? "another client" : "unknown host"));
@@ -61,27 +67,21 @@ char *claim_kind(const struct claim *claim)
 	return text_printable(claim->kind);
 }
 
-/* Empty if the process is of a foreign pid namespace. */
+/* Empty if the process is of a foreign pid namespace, or has made a hold: that one has ended. */
 char *claim_pid(const struct claim *claim)
 {
-	if (claim->pid <= 0)
+	if (claim->pid <= 0 || claim->hold != NULL)
 		return must(strdup(""));
 	return must_format("%" PRId64 "%s", claim->pid, claim->maybe_former ? "?" : "");
 }
 
 char *claim_command(const struct claim *claim)
 {
-	return text_printable(claim->command);
+	return text_printable(claim->hold == NULL ? claim->command : NULL);
 }
 
 char *claim_holder(const struct claim *claim)
 {
-	if (claim->hold != NULL) {
-		char *owner = text_printable(claim->hold);
-		char *words = must_format("%s (hold)", owner);
-		free(owner);
-		return words;
-	}
 	char *host = claim_host(claim), *pid = claim_pid(claim), *command = claim_command(claim);
 	char *holder = must_format("%s%s%s%s%s", host, pid[0] != '\0' ? ":" : "", pid,
 				   command[0] != '\0' ? " " : "", command);
