@@ -112,7 +112,7 @@ static void conclude(struct claim *claim)
 	claim_uncount_held(claim, claim_is_kept(claim));
 	claim_disband(claim);
 	if (holding != NULL)
-		holding_tell(claim, 0);
+		claim_tell_holding(claim, 0);
 	if (holding != NULL && holding->sent)
 		claim_park(claim);
 	else
@@ -138,8 +138,8 @@ void hold_answered(struct claim *claim, int error)
 	} else if (error == -ECONNRESET) {
 		lock_retry_in(lock->engine, RETRY_SOON_MS);
 	} else {
-		holding_tell(claim, error);
-		holding_free(claim);
+		claim_tell_holding(claim, error);
+		claim_free_holding(claim);
 		if (claim->data.amended)
 			claim_amend(claim);
 	}

@@ -166,7 +166,7 @@ void claim_free(struct claim *claim)
 	end_handoff(claim);
 	if (claim->place.lock->bequests != NULL)
 		bequest_end(claim);
-	holding_tell(claim, -EIO);
+	claim_tell_holding(claim, -EIO);
 	free(claim->holding);
 	free_wishes(claim);
 	engine_unmark(engine, &claim->item);
@@ -236,7 +236,7 @@ void claim_leave(struct claim *claim)
 	numbers_look(claim->place.lock);
 }
 
-void holding_tell(struct claim *claim, int error)
+void claim_tell_holding(struct claim *claim, int error)
 {
 	struct holding *holding = claim->holding;
 
@@ -246,7 +246,7 @@ void holding_tell(struct claim *claim, int error)
 	holding->cookie = NULL;
 }
 
-void holding_free(struct claim *claim)
+void claim_free_holding(struct claim *claim)
 {
 	free(claim->holding);
 	claim->holding = NULL;

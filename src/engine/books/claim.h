@@ -261,10 +261,10 @@ struct claim *claim_create_leaving(struct lock *lock, const struct claim_name *p
 void claim_leave(struct claim *claim);
 
 /* The caller of engine_hold() is told, unless that was told before. */
-void holding_tell(struct claim *claim, int error);
+void claim_tell_holding(struct claim *claim, int error);
 
 /* The claim is to become no hold any more; or it is one. */
-void holding_free(struct claim *claim);
+void claim_free_holding(struct claim *claim);
 
 /* Puts a claim that is in no list, and has become a hold, aside until its hold() is answered:
  * nothing is sent of it. claim_unpark() frees it then; and does nothing with a claim that leaves
