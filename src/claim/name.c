@@ -354,7 +354,7 @@ static bool read_own(const char *text, size_t prefix_chars, struct claim_name *n
 		part = read_anchor(part + 2, &own);
 	if (part != NULL && part[0] == '-' && part[1] == 'm')
 		part = read_least(part + 2, &own);
-	if (part != NULL && part[0] == '-' && part[1] == 'h') {
+	if (part != NULL && strncmp(part, "-h-", strlen("-h-")) == 0) {
 		own.hold = true;
 		part += 2;
 	}
