@@ -106,13 +106,14 @@ grep -q 'expected a lock in ZooKeeper or etcd' "$dir/err" || fail "$(<"$dir/err"
 stop_dlockfs A
 stop_dlockfs B
 start_etcd
-start_dlockfs A --session-timeout 4s --config "$dir/config"
-start_dlockfs B --session-timeout 4s --config "$dir/config"
+printf '[locks "reboots"]\nslots = 2\n' >"$dir/etcd.config"
+start_dlockfs A --session-timeout 4s --config "$dir/etcd.config"
+start_dlockfs B --session-timeout 4s --config "$dir/etcd.config"
 once_for_its_owner etcd
 hold waiter "$dir/B/etcd"
 wait_claims etcd 2
 kill_dlockfs A
-start_dlockfs A --session-timeout 4s --config "$dir/config"
+start_dlockfs A --session-timeout 4s --config "$dir/etcd.config"
 expect_equal "after its host has died" 1 "$(shown A etcd 'state=held .* hold=web%201')"
 expect_equal "who waits" 1 "$(shown A etcd 'state=waiting')"
 on A give etcd --as 'web 1' >"$dir/out"
