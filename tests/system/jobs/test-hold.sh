@@ -119,4 +119,3 @@ expect_equal "who waits" 1 "$(shown A etcd 'state=waiting')"
 on A give etcd --as 'web 1' >"$dir/out"
 expect waiter held
 release waiter
-scenes
