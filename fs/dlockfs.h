@@ -106,6 +106,28 @@ struct dlockfs_run {
 };
 #define DLOCKFS_IOC_RAN _IOW(0xDF, 10, struct dlockfs_run)
 
+/* A lock that outlives its holder, its daemon and its host: a *hold*, which stands until somebody
+ * gives it back (DLOCKFS_IOC_HOLD_FOR), breaks it, or its time is over. dlockctl(1) hold makes one.
+ *
+ * MAY_HOLD says that what is locked next through this open file, by flock(2) in exclusive mode, may
+ * become one. EOPNOTSUPP: the store has no holds, or the recipe curator-any is configured, or the
+ * directory has `style = file`; EIO: the lock is lost.
+ *
+ * HOLD makes it one. After success nothing is locked through the open file any more, and its lock
+ * is the hold's. The hold keeps the slot that DLOCKFS_IOC_SLOT tells, and is in the way of whom the
+ * lock was in the way of, at each moment. EIO: the lock was lost, and may be a hold; EINTR: it may
+ * be one, too: the queue tells. ENODATA: nothing is locked through this open file; EINVAL: it was
+ * locked without MAY_HOLD, or `owner` is empty or has no zero, or `for_ms` makes no sense;
+ * EALREADY: it is under way; EACCES, EMSGSIZE: the servers do not take it, and it is locked as
+ * before. */
+#define DLOCKFS_IOC_MAY_HOLD _IO(0xDF, 12)
+struct dlockfs_hold {
+	char owner[128]; /* whose it is, as any text, and a zero behind it */
+	int64_t for_ms;	 /* after so long it is over; 0: never; a year at most */
+	uint64_t token;	 /* as DLOCKFS_IOC_TOKEN has told; 0: it was not asked for. For people */
+};
+#define DLOCKFS_IOC_HOLD _IOW(0xDF, 13, struct dlockfs_hold)
+
 /* Steering from outside: for descriptors of MOUNT/.dlockfs/locks/NAME, open for reading; the caller
  * need not hold anything. `claim` is the value of "claim=" on a line of that file, with its %XX
  * decoded, and a zero behind it.
@@ -136,6 +158,13 @@ struct dlockfs_steer {
  *
  * Fails with EPERM: the caller is neither root nor the user as whom the daemon runs; EINVAL:
  * another number. */
-#define DLOCKFS_IOC_DRAIN _IOW(0xDF, 12, int32_t)
+#define DLOCKFS_IOC_DRAIN _IOW(0xDF, 15, int32_t)
+/* The same for a hold, which BREAK takes away, too: `for_ms` is its time from now on, 0: for ever,
+ * or -1: it is given back. Fails with EINVAL also if the claim is no hold. */
+struct dlockfs_hold_for {
+	char claim[256];
+	int64_t for_ms;
+};
+#define DLOCKFS_IOC_HOLD_FOR _IOW(0xDF, 14, struct dlockfs_hold_for)
 
 #endif

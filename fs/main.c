@@ -36,6 +36,7 @@
 #include "kernel/warden.h"
 #include "kernel/warden_process.h"
 #include "loop.h"
+#include "ops/holding.h"
 #include "ops/running.h"
 #include "ops/serving.h"
 #include "options.h"
@@ -507,6 +508,7 @@ cleanup_filesystem:
 	shards_close(&daemon->shards);
 	steer_finish(filesystem);
 	running_finish(filesystem);
+	holding_finish(filesystem);
 cleanup:
 	end_mount(daemon);
 	keeping_finish(&daemon->keeping);

@@ -8,6 +8,7 @@
  *   struct status_wait  (status/wait.c)     waits for the stores: a text of .dlockfs
  *   struct steer        (handles/steer.c)   waits for a store: another host's claim
  *   struct running      (ops/running.c)     waits for a store: the runs of a job
+ *   struct holding_request (ops/holding.c)  waits for the engine: a hold
  *   struct held         (ops/held.c)        waits for other requests
  *
  * Each counts for its user, is kept for the next process, and is answered exactly once: by its

@@ -6,6 +6,8 @@
  *   READING -> the claim is there -> BEGUN -> WRITING -> revoke: done
  *                                                     -> break: WAITING -> READING -> gone: done
  *   after BREAK_SESSIONS session timeouts: REMOVING -> done
+ *   READING -> it is a hold -> BEGUN -> break, give: REMOVING -> done
+ *                                    -> another time: WRITING -> done
  *   a write that met another one: READING again
  *   there is no connection: WAITING -> READING ... until CONNECTION_LIMIT_MS are over
  *   the claim is this host's: WAITING -> READING ... until the engine knows it: done
@@ -100,10 +102,16 @@ static void reply(struct steer *steer, int error)
 
 static void finish(struct steer *steer, int error)
 {
+	static const char *const words[] = {
+		[ENGINE_REVOKE] = "asked for",
+		[ENGINE_BREAK] = "broken",
+		[ENGINE_GIVE] = "given back",
+		[ENGINE_LAST] = "set the time of",
+	};
+
 	if (error == 0 && user_lines_pass(steer->filesystem, steer->caller.uid, USER_LINES_EVENTS))
 		log_lock_warning(steer->path, "%s has %s claim %s", steer->caller.who,
-				 steer->order == ENGINE_BREAK ? "broken" : "asked for",
-				 steer->claim);
+				 words[steer->order], steer->claim);
 	if (steer->waiting.req != NULL)
 		reply(steer, error);
 	free_steer(steer);
@@ -191,6 +199,25 @@ static void begin_with(struct steer *steer, const struct store_claim *claim)
 	free(data);
 }
 
+/* A hold is no host's, so nobody has to be told before it goes. */
+static void begin_with_hold(struct steer *steer, const struct store_claim *claim)
+{
+	char *data = strndup(claim->data, claim->data_bytes), *text = NULL;
+	bool may = data != NULL && may_steer(steer, data);
+
+	if (may && steer->order == ENGINE_LAST)
+		text = claim_data_set_for(data, steer->caller.for_ms);
+	if (data == NULL || (may && steer->order == ENGINE_LAST && text == NULL))
+		finish(steer, -ENOMEM);
+	else if (!may)
+		finish(steer, -EPERM);
+	else if (steer->order == ENGINE_REVOKE)
+		finish(steer, -EINVAL);
+	else
+		begin(steer, text, claim->version);
+	free(data);
+}
+
 static void read_later(struct steer *steer)
 {
 	steer->state = STEER_WAITING;
@@ -203,7 +230,8 @@ static void begin_order(struct steer *steer)
 	struct engine *engine = steer->shard->engine;
 	struct engine_caller asker;
 
-	if (!engine_claim_caller(engine, steer->stored, steer->claim, &asker))
+	if (steer->order > ENGINE_BREAK ||
+	    !engine_claim_caller(engine, steer->stored, steer->claim, &asker))
 		read_claim(steer);
 	else if (!steer->may_all && steer->caller.uid != asker.uid)
 		finish(steer, -EPERM);
@@ -293,8 +321,12 @@ static void on_read(struct store_read *base, int error, const struct store_claim
 		read_later(steer);
 	else if (error != 0)
 		finish(steer, error);
+	else if (claim->session == 0 && claim_name_is_hold(steer->claim))
+		begin_with_hold(steer, claim);
 	else if (claim->session == 0)
 		finish(steer, -ENOENT); /* what stands there is no claim */
+	else if (steer->order > ENGINE_BREAK)
+		finish(steer, -EINVAL);
 	else if (is_of_session(steer->shard->store, claim->session))
 		read_later(steer);
 	else if (!steer->told)
@@ -309,7 +341,7 @@ static void written(struct steer *steer, int error)
 {
 	if (error == -ESTALE && ++steer->writes < WRITES_MAX) {
 		read_claim(steer);
-	} else if (error != 0 || steer->order == ENGINE_REVOKE) {
+	} else if (error != 0 || steer->order != ENGINE_BREAK) {
 		finish(steer, error == -ESTALE ? -ECONNRESET : error);
 	} else {
 		steer->told = true;
@@ -330,7 +362,7 @@ static void on_changed(struct store_change *base, int error)
 	else if (steer->state == STEER_WRITING)
 		written(steer, error);
 	else
-		finish(steer, error == -ENOENT && steer->told ? 0 : error);
+		finish(steer, error == -ENOENT && (steer->told || steer->session == 0) ? 0 : error);
 }
 
 /* When the order has to go on; INT64_MAX: when the store has answered. */

@@ -51,6 +51,7 @@ struct steer_caller {
 	uid_t uid; /* 0 and the `owner` of the lock may do everything; others, with claims whose
 		      data names them */
 	char who[CLAIM_DATA_WHO_BYTES]; /* for logs: printable ASCII without spaces */
+	int64_t for_ms;			/* ENGINE_LAST: the time of the hold; 0: for ever */
 };
 
 extern const struct waiting_kind steer_kind; /* orders count for nobody */

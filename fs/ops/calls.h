@@ -25,6 +25,7 @@ struct calls {
 	struct late *lates;	    /* texts that are stored late (late.h) */
 	uint64_t late_serial;	    /* the latest of them */
 	struct waiting *running;    /* requests about the runs of jobs (running.h) */
+	struct waiting *holdings;   /* requests to make holds (holding.h) */
 	struct waiting *held;	    /* requests that are held (held.h), */
 	struct waiting *held_until; /* and those of which it is known until when */
 };

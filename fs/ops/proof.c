@@ -15,6 +15,7 @@
 #include "files/lockfile.h"
 #include "files/user.h"
 #include "handles/parked.h"
+#include "ops/holding.h"
 #include "ops/late.h"
 #include "ops/lockfile_ops.h"
 #include "ops/ops.h"
@@ -184,6 +185,8 @@ void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argum
 		status_ioctl(req, node, command, in, in_bytes);
 	else if (running_knows(command) && (flags & FUSE_IOCTL_DIR) == 0)
 		running_ioctl(req, handle, command, in, in_bytes, out_bytes);
+	else if (holding_knows(command) && (flags & FUSE_IOCTL_DIR) == 0)
+		holding_ioctl(req, handle, command, in, in_bytes);
 	else if (!is_known(command) || (flags & FUSE_IOCTL_DIR) != 0)
 		fuse_reply_err(req, ENOTTY);
 	else if (handle == NULL)

@@ -35,6 +35,7 @@
 #include "ops/held.h"
 #include "ops/late.h"
 #include "ops/ops.h"
+#include "ops/holding.h"
 #include "ops/running.h"
 #include "status/content.h"
 #include "status/status.h"
@@ -170,6 +171,7 @@ void serving_stop(struct filesystem *filesystem)
 	waiting_refuse_all(filesystem->status->waits, &status_waiting, -EIO);
 	waiting_refuse_all(filesystem->steers, &steer_kind, -EIO);
 	waiting_refuse_all(filesystem->calls->running, &running_kind, -EIO);
+	waiting_refuse_all(filesystem->calls->holdings, &holding_kind, -EIO);
 	waiting_refuse_all(filesystem->calls->askings, &asking_kind, -EIO);
 	waiting_refuse_all(filesystem->calls->held, &held_kind, -EIO);
 	waiting_refuse_all(filesystem->calls->held_until, &held_kind, -EIO);
@@ -276,6 +278,12 @@ static void on_proved(void *context, void *cookie, int error, uint64_t token)
 	parked_prove(cookie, error, token);
 }
 
+static void on_hold(void *context, void *cookie, int error)
+{
+	(void)context;
+	holding_answered(cookie, error);
+}
+
 static void on_lost(void *context, void *owner_cookie)
 {
 	(void)context;
@@ -343,6 +351,7 @@ static const struct engine_events engine_events = {
 	.on_decided = on_decided,
 	.on_tested = on_tested,
 	.on_proved = on_proved,
+	.on_hold = on_hold,
 	.on_lost = on_lost,
 	.on_told = on_told,
 	.on_revoked = on_revoked,

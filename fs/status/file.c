@@ -102,8 +102,8 @@ static void write_bits(FILE *out, const char *key, unsigned bits, const char *co
 
 static void write_abilities(unsigned abilities, FILE *out)
 {
-	static const char *const words[] = {"queue",   "shared", "ranges", "stamps",
-					    "clients", "files",	 "kept",   "slots"};
+	static const char *const words[] = {"queue", "shared", "ranges", "stamps", "clients",
+					    "files", "kept",   "slots",	 "holds"};
 
 	write_bits(out, "abilities", abilities, words, sizeof(words) / sizeof(*words));
 }

@@ -313,6 +313,24 @@ static void drain(fuse_req_t req, const int32_t *wanted, size_t in_bytes)
 	fuse_reply_ioctl(req, 0, NULL, 0);
 }
 
+/* What the command wants. Returns false if it is none of these, or has too few bytes. */
+static bool read_order(unsigned int command, const void *in, size_t in_bytes,
+		       enum engine_order *ret, int64_t *ret_for_ms)
+{
+	const struct dlockfs_hold_for *hold = in;
+
+	*ret_for_ms = 0;
+	if (command != DLOCKFS_IOC_HOLD_FOR) {
+		*ret = command == DLOCKFS_IOC_BREAK ? ENGINE_BREAK : ENGINE_REVOKE;
+		return in_bytes >= sizeof(struct dlockfs_steer);
+	}
+	if (in_bytes < sizeof(*hold) || hold->for_ms < -1 || hold->for_ms > CLAIM_DATA_FOR_MAX_MS)
+		return false;
+	*ret = hold->for_ms < 0 ? ENGINE_GIVE : ENGINE_LAST;
+	*ret_for_ms = hold->for_ms;
+	return true;
+}
+
 /* On the file of a lock: asks the holder to release, or takes the claim away. On status: lets this
  * host drain. Valid replies: ioctl, err. */
 void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const void *in,
@@ -323,6 +341,7 @@ void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const
 	const struct dlockfs_steer *wanted = in;
 	struct steer_caller caller = {.uid = fuse_req_ctx(req)->uid};
 	struct claim_name name;
+	enum engine_order order;
 
 	if (node != NULL && node->kind == STATUS_FILE && command == DLOCKFS_IOC_DRAIN &&
 	    strcmp(node->file->name, "status") == 0) {
@@ -330,18 +349,20 @@ void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const
 		return;
 	}
 	if (node == NULL || node->kind != STATUS_LOCK ||
-	    (command != DLOCKFS_IOC_REVOKE && command != DLOCKFS_IOC_BREAK)) {
+	    (command != DLOCKFS_IOC_REVOKE && command != DLOCKFS_IOC_BREAK &&
+	     command != DLOCKFS_IOC_HOLD_FOR)) {
 		fuse_reply_err(req, ENOTTY);
 		return;
 	}
-	if (in_bytes < sizeof(*wanted) ||
+	_Static_assert(offsetof(struct dlockfs_hold_for, claim) == 0, "as in a dlockfs_steer");
+	if (!read_order(command, in, in_bytes, &order, &caller.for_ms) ||
 	    strnlen(wanted->claim, sizeof(wanted->claim)) == sizeof(wanted->claim) ||
-	    strchr(wanted->claim, '/') != NULL || !claim_name_parse(wanted->claim, &name)) {
+	    strchr(wanted->claim, '/') != NULL || !claim_name_parse(wanted->claim, &name) ||
+	    (command == DLOCKFS_IOC_HOLD_FOR && !name.hold)) {
 		fuse_reply_err(req, EINVAL);
 		return;
 	}
 	snprintf(caller.who, sizeof(caller.who), "uid=%u,pid=%d,host=%.64s", caller.uid,
 		 (int)fuse_req_ctx(req)->pid, filesystem->host);
-	steer_start(req, node->lock, wanted->claim,
-		    command == DLOCKFS_IOC_BREAK ? ENGINE_BREAK : ENGINE_REVOKE, &caller);
+	steer_start(req, node->lock, wanted->claim, order, &caller);
 }

@@ -23,6 +23,9 @@
 #define SLOT_KEY    "slot="
 #define TRIP_KEY    "trip="
 #define PEER_KEY    "peer="
+#define HOLD_KEY    "hold="
+#define FOR_KEY	    "for="
+#define TOKEN_KEY   "token="
 #define REQUEUE_KEY "requeue="
 #define UID_KEY	    "uid="
 #define PID_KEY	    "pid="
@@ -224,6 +227,8 @@ static int read_line(const char *line, struct claim_data *data)
 		read_within(line + strlen(REST_KEY), 1, INT64_MAX / 1000, &data->rest);
 	if (begins_with(line, TRIP_KEY))
 		read_within(line + strlen(TRIP_KEY), 0, CLAIM_DATA_TRIP_MAX_MS, &data->trip_ms);
+	if (begins_with(line, FOR_KEY))
+		read_within(line + strlen(FOR_KEY), 0, CLAIM_DATA_FOR_MAX_MS, &data->for_ms);
 	if (begins_with(line, PEER_KEY))
 		read_peer(line + strlen(PEER_KEY), data->peer);
 	read_slots(line, data);
@@ -248,6 +253,29 @@ int claim_data_parse(const char *text, struct claim_data *ret)
 	else
 		*ret = data;
 	return error;
+}
+
+char *claim_data_hold(const char *owner, int64_t for_ms, uint64_t token)
+{
+	char *text;
+
+	if (asprintf(&text, HOLD_KEY "%s\n" FOR_KEY "%" PRId64 "\n" TOKEN_KEY "%" PRIu64 "\n",
+		     owner, for_ms, token) < 0)
+		return NULL;
+	return text;
+}
+
+char *claim_data_set_for(const char *text, int64_t for_ms)
+{
+	const char *line = strstr(text, "\n" FOR_KEY);
+	const char *behind = line != NULL ? strchr(line + 1, '\n') : NULL;
+	size_t before = line != NULL ? (size_t)(line + 1 - text) : strlen(text);
+	char *changed;
+
+	if (asprintf(&changed, "%.*s" FOR_KEY "%" PRId64 "\n%s", (int)before, text, for_ms,
+		     behind != NULL ? behind + 1 : "") < 0)
+		return NULL;
+	return changed;
 }
 
 /* Copies the value of the last line with the key, if there is one. Bytes that are not printable

@@ -14,6 +14,9 @@
  *     slot=3
  *     trip=20
  *     peer=192.0.2.7:4711/dGVzdA
+ *     hold=web1
+ *     for=3600000
+ *     token=4711
  *     requeue=17
  *     revoke=root@web1
  *
@@ -46,6 +49,11 @@
  * `peer`: where the daemon of the claim's host listens for those of other hosts, as it says itself
  * among the lines about the caller: printable ASCII without spaces. Without the line nobody asks it
  * for anything (engine/books/bequest.h).
+ *
+ * `hold`, of a hold (engine/books/hold.h): its owner, encoded as base/escape.h says. `for`: after
+ * so many milliseconds it is over; without the line it stands until somebody takes it away.
+ * `token`: what its maker was told (dlockfs.h); never changes. The lines about the caller are of
+ * its maker.
  *
  * `requeue` is added to a claim that waits, by the host of the claim of that number, which waits
  * for it in a cycle (engine/records/deadlock.c). The claim is to be queued again; until its host
@@ -94,6 +102,7 @@ struct claim_data {
 	uint32_t slots;	 /* 0: it takes none */
 	int slot;	 /* -1: it has none yet */
 	bool requeue;
+	int64_t for_ms; /* 0: for ever; read, and never written by claim_data_format() */
 	char peer[CLAIM_DATA_PEER_BYTES]; /* empty: there is none; read, and never written */
 	bool valid;			  /* parsed: of this format; else it says nothing */
 };
@@ -122,6 +131,16 @@ bool claim_data_uid(const char *text, uint32_t *ret);
 
 /* The caller in words for logs, "process 4711 (backup)"; "a process" if the data says no more. */
 void claim_data_words(const char *text, char words[CLAIM_DATA_WHO_BYTES]);
+
+/* The longest time of a hold, a year. */
+#define CLAIM_DATA_FOR_MAX_MS (INT64_C(366) * 24 * 3600 * 1000)
+
+/* The lines of a hold, to follow those of claim_data_format(): its owner, encoded; for_ms 0: for
+ * ever. To be freed; NULL: out of memory. */
+char *claim_data_hold(const char *owner, int64_t for_ms, uint64_t token);
+
+/* The data of a hold with another time, 0: for ever. To be freed; NULL: out of memory. */
+char *claim_data_set_for(const char *text, int64_t for_ms);
 
 /* The data of a claim with a line added that asks its host to queue it again, because of the claim
  * of that order. To be freed; NULL: out of memory. */

@@ -74,6 +74,16 @@ uint64_t claim_id_session(uint64_t random)
 	return (random & ~VERSION_MASK) | VERSION_8;
 }
 
+/* FNV-1a, 32 bits. */
+struct claim_id claim_id_of_hold(const char *owner)
+{
+	uint32_t hash = UINT32_C(2166136261);
+
+	for (; *owner != '\0'; owner++)
+		hash = (hash ^ (uint8_t)*owner) * UINT32_C(16777619);
+	return (struct claim_id){CLAIM_HOLD_SESSION, CLAIM_OWNER_NONE, hash};
+}
+
 static bool is_whole(struct claim_span span)
 {
 	return span.start == 0 && span.end == INT64_MAX;
@@ -123,6 +133,8 @@ void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_na
 	end = stpcpy(end, anchor);
 	if (name->least_ms != 0)
 		end += sprintf(end, "m%" PRId32 "-", name->least_ms);
+	if (name->hold)
+		end = stpcpy(end, "h-");
 	if (name->slot != 0)
 		end += sprintf(end, "k%u-", name->slot);
 	if (name->recipe == CLAIM_PLAIN)
@@ -342,11 +354,16 @@ static bool read_own(const char *text, size_t prefix_chars, struct claim_name *n
 		part = read_anchor(part + 2, &own);
 	if (part != NULL && part[0] == '-' && part[1] == 'm')
 		part = read_least(part + 2, &own);
+	if (part != NULL && strncmp(part, "-h-", strlen("-h-")) == 0) {
+		own.hold = true;
+		part += 2;
+	}
 	if (part != NULL && part[0] == '-' && part[1] == 'k')
 		part = read_slot(part + 2, &own);
 	bool parted = own.sparse || own.anchored || !is_whole(own.span);
-	if (part == NULL || (own.companion && (parted || own.least_ms != 0)) ||
-	    (own.least_ms != 0 && (parted || own.record)))
+	bool is_plain = own.least_ms == 0 && !own.hold;
+	if (part == NULL || (own.companion && (parted || !is_plain)) ||
+	    (!is_plain && (parted || own.record)) || (own.hold && own.mode != CLAIM_EXCLUSIVE))
 		return false;
 
 	claim_name_format(written, &own);
@@ -405,4 +422,11 @@ uint16_t claim_name_slot(const char *text)
 	if (part == NULL)
 		part = strstr(text, ".k"); /* of CLAIM_PLAIN */
 	return part != NULL && read_slot(part + 2, &own) != NULL ? own.slot : 0;
+}
+
+bool claim_name_is_hold(const char *text)
+{
+	struct claim_name name;
+
+	return claim_name_parse(text, &name) && name.hold;
 }

@@ -51,6 +51,12 @@
  * lists the claim, or its marker, knows it. Such a claim is of the whole file, and not of record
  * locks.
  *
+ *     _c_<uuid>-h-__WRIT__<number>
+ *
+ * "h" is a hold (engine/books/hold.h), or a claim that its host may turn into one, in place: so
+ * whoever sees such a claim go knows that a hold may stand where it stood. Such a claim is
+ * exclusive, of the whole file, and not of record locks. The id of a hold is of claim_id_of_hold().
+ *
  *     _c_<uuid>-k<slot>-__WRIT__<number>
  *
  * "k", behind all these, is the claim's slot, from 1 to 65535, in a store that has a few keys for
@@ -149,6 +155,13 @@ static inline uint32_t claim_recipe_znodes(enum claim_recipe recipe)
 	return recipe == CLAIM_CURATOR_ANY ? 2 : 1;
 }
 
+/* The session of the ids of holds; a daemon draws another one. */
+#define CLAIM_HOLD_SESSION UINT64_C(0x8000)
+
+/* The id of a hold of that owner, by a hash of its name: the claims of one owner in several queues,
+ * or of one that came twice in a queue, have the same. */
+struct claim_id claim_id_of_hold(const char *owner);
+
 /* Turns a random number into the session of an id: sets the bits that make the uuid one of version
  * 8. */
 uint64_t claim_id_session(uint64_t random);
@@ -163,6 +176,7 @@ struct claim_name {
 	bool record : 1;    /* of record locks: its data may list less than its span */
 	bool sparse : 1;    /* it covers less than its span: only the data tells what */
 	bool anchored : 1;
+	bool hold : 1;	  /* see above */
 	uint16_t slot;	  /* see above; 0: none */
 	int32_t least_ms; /* likewise */
 	int64_t anchor;	  /* an order */
@@ -226,6 +240,9 @@ bool claim_name_parse(const char *text, struct claim_name *ret);
 /* Orders claims of one lock as they stand in its queue: by order, then by name. Negative, zero or
  * positive as for strcmp(3). */
 int claim_name_compare(int64_t order_a, const char *name_a, int64_t order_b, const char *name_b);
+
+/* Whether what stands under that name is a hold if it does not end with a session. */
+bool claim_name_is_hold(const char *text);
 
 /* The slot of a claim of dlockfs that has been placed under that name; 0: it has none. */
 uint16_t claim_name_slot(const char *text);

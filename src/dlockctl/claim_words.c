@@ -15,6 +15,12 @@
 char *claim_host(const struct claim *claim)
 {
 	bool other = claim->client != NULL && strcmp(claim->client, "other") == 0;
+	if (claim->hold != NULL) {
+		char *owner = text_printable(claim->hold);
+		char *words = must_format("%s (hold)", owner);
+		free(owner);
+		return words;
+	}
 	if (claim->host != NULL)
 		return text_printable(claim->host);
 	return must(strdup(other ? "another client" : "unknown host"));
@@ -61,17 +67,17 @@ char *claim_kind(const struct claim *claim)
 	return text_printable(claim->kind);
 }
 
-/* Empty if the process is of a foreign pid namespace. */
+/* Empty if the process is of a foreign pid namespace, or has made a hold: that one has ended. */
 char *claim_pid(const struct claim *claim)
 {
-	if (claim->pid <= 0)
+	if (claim->pid <= 0 || claim->hold != NULL)
 		return must(strdup(""));
 	return must_format("%" PRId64 "%s", claim->pid, claim->maybe_former ? "?" : "");
 }
 
 char *claim_command(const struct claim *claim)
 {
-	return text_printable(claim->command);
+	return text_printable(claim->hold == NULL ? claim->command : NULL);
 }
 
 char *claim_holder(const struct claim *claim)
@@ -169,7 +175,7 @@ static json_t *claim_json(const struct claim *claim)
 		claim->follower > 0 ? json_integer((json_int_t)claim->follower) : json_null();
 	json_t *object = must(json_pack(
 		"{s:I, s:o, s:s, s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"position", (json_int_t)claim->position, "follower", follower, "state",
 		claim->held ? "held" : claim_state(claim), "maybe_kept",
 		claim->held && claim->maybe_kept, "maybe_former", claim->maybe_former, "mode",
@@ -181,8 +187,9 @@ static json_t *claim_json(const struct claim *claim)
 		"command", text_json(claim->command), "since", number_json(claim->since), "clock",
 		text_json(claim->clock), "age", number_json(claim_seconds(claim)), "lost_since",
 		number_json(claim->lost_since), "delay_until", number_json(claim->delay_until),
-		"client", text_json(claim->client), "session", text_json(claim->session), "claim",
-		text_json(claim->claim)));
+		"hold", text_json(claim->hold), "for", number_json(claim->for_s), "token",
+		number_json(claim->token), "client", text_json(claim->client), "session",
+		text_json(claim->session), "claim", text_json(claim->claim)));
 	free(user);
 	return object;
 }

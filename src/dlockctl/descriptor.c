@@ -67,6 +67,16 @@ int descriptor_set_term(int fd, long long least_ms, long long most_ms)
 	return ask_daemon(fd, DLOCKFS_IOC_TERM, &term);
 }
 
+int descriptor_may_hold(int fd)
+{
+	return ask_daemon(fd, DLOCKFS_IOC_MAY_HOLD, NULL);
+}
+
+int descriptor_hold(int fd, const struct dlockfs_hold *hold)
+{
+	return ioctl(fd, DLOCKFS_IOC_HOLD, hold) < 0 ? -errno : 0;
+}
+
 /* Reads the number of an open descriptor. Returns 0, or tells the error and returns the status. */
 static int parse(const char *word, int *ret_fd)
 {

@@ -21,6 +21,12 @@ int descriptor_slot(int fd, uint64_t *ret_slot);
  * nothing is said. Returns 0 or -errno; -ENOTTY: an older daemon, too. */
 int descriptor_set_term(int fd, long long least_ms, long long most_ms);
 
+/* Says that what is locked next through the descriptor may become a hold; makes it one. Return 0 or
+ * -errno, as dlockfs.h says; the second one does not go on after EINTR. */
+int descriptor_may_hold(int fd);
+struct dlockfs_hold;
+int descriptor_hold(int fd, const struct dlockfs_hold *hold);
+
 /* Does the work of a command whose only word is a descriptor, up to its result: calls ask(), which
  * is descriptor_token() or the like, for the token. Returns -1 to go on, or the status to end with.
  */

@@ -49,8 +49,8 @@ void table_fit(const struct table *table, size_t width, size_t widths[COLUMNS_MA
 void table_print(const struct table *table, const struct context *context);
 void table_finish(struct table *table);
 
-/* The host; "another client" for a claim that is not of dlockfs. These are to be freed, printable,
- * and empty if not known. */
+/* The host, or the owner of a hold; "another client" for a claim that is not of dlockfs. These are
+ * to be freed, printable, and empty if not known. */
 char *claim_host(const struct claim *claim);
 /* "4711", or "4711?" if that may be a former user of the claim. */
 char *claim_pid(const struct claim *claim);

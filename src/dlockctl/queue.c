@@ -30,6 +30,7 @@ static void claim_finish(struct claim *claim)
 	free(claim->clock);
 	free(claim->client);
 	free(claim->session);
+	free(claim->hold);
 	free(claim->claim);
 }
 
@@ -76,7 +77,7 @@ static void set(struct claim *claim, struct claim_seen *seen, const char *key, c
 		{"ranges", &claim->ranges},   {"host", &claim->host},
 		{"command", &claim->command}, {"client", &claim->client},
 		{"session", &claim->session}, {"claim", &claim->claim},
-		{"clock", &claim->clock},
+		{"clock", &claim->clock},     {"hold", &claim->hold},
 	};
 	const struct {
 		const char *key;
@@ -84,6 +85,8 @@ static void set(struct claim *claim, struct claim_seen *seen, const char *key, c
 	} numbers[] = {
 		{"slots", &claim->slots},
 		{"slot", &claim->slot},
+		{"for", &claim->for_s},
+		{"token", &claim->token},
 		{"pid", &claim->pid},
 		{"uid", &claim->uid},
 		{"since", &claim->since},
@@ -133,6 +136,8 @@ static bool add_claim(struct queue *queue, char *line)
 		.position = -1,
 		.slots = -1,
 		.slot = -1,
+		.for_s = -1,
+		.token = -1,
 		.pid = -1,
 		.uid = -1,
 		.since = -1,

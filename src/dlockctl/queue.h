@@ -37,6 +37,9 @@ struct claim {
 	int64_t lost_since;  /* likewise: when this host learned of the loss, */
 	int64_t delay_until; /* and until when it grants the lock to nobody because of it; or until
 				when it rests */
+	char *hold;	     /* it outlives its host, and is of that owner: dlockctl hold */
+	int64_t for_s;	     /* for so many seconds */
+	int64_t token;	     /* likewise: its fencing token */
 	char *client;
 	char *session;
 	char *claim; /* its name in the store */

@@ -14,7 +14,7 @@
 struct order {
 	const struct place *place;
 	unsigned long request;
-	struct dlockfs_steer steer;
+	struct dlockfs_hold_for steer; /* for other orders, a dlockfs_steer */
 };
 
 static int ask(const void *what, char **ret_text, size_t *ret_bytes)
@@ -34,9 +34,10 @@ static int ask(const void *what, char **ret_text, size_t *ret_bytes)
 	return error;
 }
 
-static int send_order(const struct place *place, const struct claim *claim, unsigned long request)
+static int send_order(const struct place *place, const struct claim *claim, unsigned long request,
+		      long long for_ms)
 {
-	struct order order = {.place = place, .request = request};
+	struct order order = {.place = place, .request = request, .steer.for_ms = for_ms};
 	char *text = NULL;
 	size_t bytes;
 
@@ -71,11 +72,8 @@ static int refuse_file(const struct place *place, const char *maker, int error)
 		    place->name, maker, why, place->name);
 }
 
-int steer(const struct place *place, const struct claim *claim, unsigned long request)
+static int steer_failed(const struct place *place, const struct claim *claim, int error)
 {
-	int error = send_order(place, claim, request);
-	if (error == 0)
-		return 0;
 	char *holder = claim_holder(claim);
 	int status;
 	if (claim_is_file(claim) && is_refused(error))
@@ -101,4 +99,17 @@ int steer(const struct place *place, const struct claim *claim, unsigned long re
 			      place->name, holder, look_words(error), place->name);
 	free(holder);
 	return status;
+}
+
+int steer(const struct place *place, const struct claim *claim, unsigned long request)
+{
+	int error = send_order(place, claim, request, 0);
+	return error == 0 ? 0 : steer_failed(place, claim, error);
+}
+
+int steer_hold(const struct place *place, const struct claim *claim, long long for_ms)
+{
+	int error = send_order(place, claim, DLOCKFS_IOC_HOLD_FOR, for_ms);
+	bool is_done = error == 0 || (error == -ENOENT && for_ms < 0);
+	return is_done ? 0 : steer_failed(place, claim, error);
 }

@@ -12,4 +12,8 @@
  * returns the status: EX_NOINPUT if the claim is gone. Blocks until the store has answered. */
 int steer(const struct place *place, const struct claim *claim, unsigned long request);
 
+/* Gives a hold another time from now on, 0: for ever; or -1: gives it back, where one that is gone
+ * is no error. As steer() otherwise. */
+int steer_hold(const struct place *place, const struct claim *claim, long long for_ms);
+
 #endif

@@ -331,7 +331,7 @@ static struct wish *take_up_lingering(struct owner *owner, enum lock_kind kind,
 static struct wish *create_wish(struct owner *owner, enum lock_kind kind, struct range range,
 				bool waits, const struct engine_caller *caller)
 {
-	if (handoff_applies(owner->lock) && owner->term.least_ms == 0)
+	if (handoff_applies(owner->lock) && owner->term.least_ms == 0 && !owner->term.holds)
 		return handoff_join(owner, kind, range.mode, waits, caller);
 	struct claim *claim = claim_create_for(owner, kind, range, false, caller);
 	return claim != NULL ? claim->wishes : NULL;
@@ -425,7 +425,16 @@ int engine_unlock(struct owner *owner)
 
 void engine_set_term(struct owner *owner, int64_t least_ms, int64_t most_ms)
 {
-	owner->term = (struct term){.least_ms = (int32_t)least_ms, .most_ms = (uint32_t)most_ms};
+	owner->term.least_ms = (int32_t)least_ms;
+	owner->term.most_ms = (uint32_t)most_ms;
+	owner_mark(owner);
+	take_up_lingering(owner, LOCK_KIND_FLOCK, CLAIM_SHARED, false, NULL);
+	settle_changed(owner->lock->engine);
+}
+
+void engine_set_holds(struct owner *owner)
+{
+	owner->term.holds = true;
 	owner_mark(owner);
 	take_up_lingering(owner, LOCK_KIND_FLOCK, CLAIM_SHARED, false, NULL);
 	settle_changed(owner->lock->engine);

@@ -41,6 +41,8 @@ struct proof; /* a question on its way: whether something is still held */
 enum engine_order {
 	ENGINE_REVOKE, /* the holder is asked to release the lock */
 	ENGINE_BREAK,  /* the claim is taken away: its holder has lost the lock, or waits anew */
+	ENGINE_GIVE,   /* a hold is given back; */
+	ENGINE_LAST,   /* or has another time. Both are of no claim of this host's */
 };
 
 struct engine_counts {
@@ -305,6 +307,16 @@ int engine_steer(struct engine *engine, const char *path, const char *name, enum
  * CLAIM_LEAST_MAX_MS, and the shorter of max_hold_ms and `most_ms`, UINT32_MAX at most; 0: none.
  * What is held, or under way, stays as it is. */
 void engine_set_term(struct owner *owner, int64_t least_ms, int64_t most_ms);
+
+/* What is asked for from now on through the open file, by flock, in exclusive mode, may become a
+ * hold (engine/hold.h). */
+void engine_set_holds(struct owner *owner);
+
+/* Turns what the open file holds by flock into a hold of that owner. `lines` are added to the data
+ * of the claim (claim_data_hold()). The answer comes by on_hold(cookie), not before this returns.
+ * Returns 0; or -ENODATA, nothing is held so; -EINVAL, it was asked for without engine_set_holds();
+ * -EALREADY, it is under way; -EOPNOTSUPP, -EIO, -ENOMEM: then no answer follows. */
+int engine_hold(struct owner *owner, const char *hold_owner, const char *lines, void *cookie);
 
 /* Hand-over by message (books/bequest.h). A daemon of another host asks to be told of the end of
  * the claim `name`, of this host, for its own claim `heir`: `asker` is what on_tell() is to be

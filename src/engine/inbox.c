@@ -21,6 +21,7 @@
 #include "engine/decide.h"
 #include "engine/engine.h"
 #include "engine/handoff.h"
+#include "engine/hold.h"
 #include "engine/merge.h"
 #include "engine/overseer.h"
 #include "engine/proof.h"
@@ -285,6 +286,7 @@ static void note_read(struct rival *rival, const char *text, uint32_t version)
 		return; /* it covers what its name says, until it says something else */
 	}
 	turnstile_compare(rival);
+	hold_note_read(rival);
 	lock->listing.read_since = true;
 	queue_weaken(&rival->place);
 	queue_look_for_cycles(lock);
@@ -381,6 +383,12 @@ static bool may_be_downgraded(const struct rival *rival)
 	       parts->mode == CLAIM_EXCLUSIVE;
 }
 
+/* Something may have come in place of a claim that has gone, in front of claims of ours. */
+static bool may_be_replaced(const struct rival *rival)
+{
+	return may_be_downgraded(rival) || rival->place.parts.hold;
+}
+
 /* It may not be read: whoever waited to know whether it is a claim goes on as if it were. */
 static void take_for_claim(struct rival *rival)
 {
@@ -429,7 +437,7 @@ static void on_watched(void *context, void *tag, int error)
 			free_aside(rival);
 		queue_judge_all(lock);
 	} else if (error == 0 || error == -ENXIO) {
-		if (error == 0 && may_be_downgraded(rival))
+		if (error == 0 && may_be_replaced(rival))
 			lock->listing.wanted = lock_list_anew(lock);
 		delay_look(&rival->place);
 		end_rival(rival);
@@ -473,6 +481,18 @@ static void on_aged(void *context, void *tag, int error, int64_t age_ms, const c
 	settle_lock(lock);
 }
 
+/* A hold is taken away, which its watch tells; or it has new data, which are read first. */
+static void hold_outlasted(struct rival *rival, int error)
+{
+	rival->amending = false;
+	if (error == -ESTALE)
+		rival->for_ms = 0;
+	if (is_aside(rival) && !rival->sent && !rival->orphan)
+		free_aside(rival);
+	else if (error != 0 && error != -ESTALE)
+		lock_retry_after(rival->place.lock, "end of a hold", error);
+}
+
 static void note_withdrawn(struct claim *claim, int error)
 {
 	struct lock *lock = claim->place.lock;
@@ -498,10 +518,20 @@ static void on_withdrawn(void *context, void *tag, int error)
 	struct place *place = tag;
 	struct lock *lock = place->lock;
 
-	if (place->foreign)
+	if (place->foreign && rival_of(place)->amending)
+		hold_outlasted(rival_of(place), error);
+	else if (place->foreign)
 		orphan_withdrawn(rival_of(place), error);
 	else
 		note_withdrawn(claim_of(place), error);
+	settle_lock(lock);
+}
+
+static void on_hold(void *context, void *tag, int error)
+{
+	struct lock *lock = ((struct claim *)tag)->place.lock;
+
+	hold_answered(tag, error);
 	settle_lock(lock);
 }
 
@@ -560,6 +590,7 @@ const struct store_events engine_store_events = {
 	.on_marked = on_marked,
 	.on_aged = on_aged,
 	.on_withdrawn = on_withdrawn,
+	.on_hold = on_hold,
 	.on_proved = on_proved,
 	.on_touched = on_touched,
 };

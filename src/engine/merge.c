@@ -16,6 +16,7 @@
 #include "engine/books/rival.h"
 #include "engine/books/save.h"
 #include "engine/decide.h"
+#include "engine/hold.h"
 
 /* What stands in the queue is not in the store's list. A claim of ours is put into *gone, for
  * account_for_gone(): what follows from its end may reach into the queue. */
@@ -60,7 +61,8 @@ void merge_lose(struct claim *claim)
 	lose_taken_away(claim);
 }
 
-/* Somebody took claims of ours away: wishes start over, holders have lost. */
+/* Somebody took claims of ours away: wishes start over, holders have lost. Or a claim has become a
+ * hold. */
 static void account_for_gone(struct lock *lock, struct place *gone)
 {
 	struct claim *claim, *next;
@@ -86,7 +88,8 @@ static void account_for_gone(struct lock *lock, struct place *gone)
 	}
 	CLAIMS_FOREACH_SAFE (gone, claim, next) {
 		DL_DELETE(gone, &claim->place);
-		lose_taken_away(claim);
+		if (!hold_explains(claim))
+			lose_taken_away(claim);
 	}
 }
 
@@ -262,9 +265,10 @@ static struct place *find_or_admit(struct merge *merge, const struct store_entry
 
 	while (merge->at != NULL && (order = compare(merge->at, entry)) < 0)
 		pass_missing(merge);
-	if (order == 0 && (entry->half || entry->orphan) && !merge->at->foreign) {
+	if (order == 0 && !merge->at->foreign &&
+	    (entry->half || entry->orphan || !is_of_this_session(merge->lock, entry))) {
 		/* Nobody is excluded by what is left of it, which goes as a ghost does; or only its
-		 * marker is left. */
+		 * marker is left; or it is a hold. */
 		pass_missing(merge);
 		order = 1;
 	}
@@ -301,9 +305,10 @@ static void merge_entry(struct merge *merge, const struct store_entry *entry)
 		merge->last_own = place;
 	if (!merge->complete)
 		return;
-	if (place->foreign)
+	if (place->foreign) {
 		confirm_rival(rival_of(place));
-	else
+		hold_note_listed(rival_of(place));
+	} else
 		confirm(claim_of(place));
 }
 

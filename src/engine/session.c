@@ -34,6 +34,7 @@
 #include "engine/decide.h"
 #include "engine/engine.h"
 #include "engine/handoff.h"
+#include "engine/hold.h"
 #include "engine/overseer.h"
 #include "engine/proof.h"
 #include "engine/records/coverage.h"
@@ -64,6 +65,8 @@ static void forget_amendments(struct place *list)
 	struct claim *claim;
 	CLAIMS_FOREACH (list, claim) {
 		claim->data.amending = claim->data.amended = claim->marker.marking = false;
+		if (claim->holding != NULL)
+			claim->holding->sent = false;
 		claim_mark(claim);
 	}
 }
@@ -462,6 +465,7 @@ static void resume(struct claim *claim)
 	overseer_read_stale(claim);
 	if (claim->data.amended)
 		claim_amend(claim);
+	hold_send(claim);
 	if (claim->state == CLAIM_WAITING &&
 	    (claim->place.blocker == NULL || queue_may_be_in_cycle(claim) ||
 	     slots_are_several(claim->place.lock)))
@@ -487,6 +491,7 @@ void session_resume_lock(struct lock *lock)
 			rival_watch(rival_of(place));
 	}
 	delay_resume(lock);
+	hold_resume(lock);
 	if (lock->handoffs.held != NULL)
 		handoffs_settle(lock);
 	if (session_needs_list(lock))

@@ -49,6 +49,7 @@
 #include "engine/books/save.h"
 #include "engine/decide.h"
 #include "engine/engine.h"
+#include "engine/hold.h"
 #include "engine/merge.h"
 #include "engine/overseer.h"
 #include "engine/proof.h"
@@ -77,7 +78,8 @@ static void end_oversight(struct lock *lock, struct claim *claim, int error)
 		lock_retry_after(lock, "reading of a claim", error);
 	/* Its holder is not to believe in it until a heartbeat shows that: others have it already.
 	 * What stands there under its name does not count. */
-	if ((error == 0 || error == -ENXIO) && claim->state == CLAIM_HELD) {
+	if ((error == 0 || error == -ENXIO) && claim->state == CLAIM_HELD &&
+	    !hold_may_explain(claim)) {
 		merge_lose(claim);
 		return;
 	}

@@ -64,7 +64,8 @@ enum store_moratorium {
 
 /* One claim of a queue, as the store lists it. An entry that another client, or a person, has made
  * under the name of a claim may be listed too, though it does not end with a session: watch() finds
- * that out. */
+ * that out. A hold does not, either, and is a claim: the session of its id is CLAIM_HOLD_SESSION.
+ */
 struct store_entry {
 	const char *name;
 	struct claim_name claim; /* the content of the name */
@@ -159,9 +160,9 @@ struct store_events {
 
 	/* watch() is over. error 0: the claim is gone. -EOWNERDEAD: likewise, but its host has not
 	 * withdrawn it, and may not know: only from a store that can tell. -ENXIO: the entry is no
-	 * claim, because it does not end with a session; lists leave it out until that has changed
-	 * or the connection is lost. -ECONNRESET: the watch could not be set up and nothing is
-	 * known of the claim. Other errors as for on_listed. */
+	 * claim, because it does not end with a session, and is no hold; lists leave it out until
+	 * that has changed or the connection is lost. -ECONNRESET: the watch could not be set up
+	 * and nothing is known of the claim. Other errors as for on_listed. */
 	void (*on_watched)(void *context, void *tag, int error);
 
 	/* amend() is done: 0, the claim has the new data, or is gone; -ESTALE: it was changed more
@@ -179,8 +180,12 @@ struct store_events {
 	void (*on_aged)(void *context, void *tag, int error, int64_t age_ms, const char *text);
 
 	/* withdraw() is done: 0, the claim is gone (also if it was before); -ECONNRESET: ambiguous;
-	 * -EACCES, -EIO: it still stands. The answer to bequeath(), too. */
+	 * -EACCES, -EIO: it still stands. The answer to bequeath() and outlast(), too. */
 	void (*on_withdrawn)(void *context, void *tag, int error);
+
+	/* hold() is done: 0, the claim is a hold; -ENOENT: it did not stand; -ECONNRESET:
+	 * ambiguous; -EACCES, -EMSGSIZE, -ENOMEM, -EIO: it is the claim that it was. */
+	void (*on_hold)(void *context, void *tag, int error);
 
 	/* prove() is done. error 0: the session was alive after the call, and all the claims stood;
 	 * if data was replaced, `stamp` is a number above 0 that is greater than that of every
@@ -362,6 +367,22 @@ struct store_ops {
 	void (*bequeath)(struct store *store, const struct store_told *told, void *tag,
 			 const char *path, const char *name, int64_t order, const char *heir);
 
+	/* Turns a claim of this session, of a name with `hold`, into a hold, which ends with no
+	 * session, with that text as its data: in one transaction, so that nobody ever sees neither
+	 * of them, nor both. The hold is in the claim's place, with its order, and excludes the
+	 * same other clients. It has the name that `hold` says, or, in a store that cannot give a
+	 * place to another name, keeps that of the claim, and is listed under the id of `hold` all
+	 * the same. With `marker` the claim's marker goes. Whoever watches the claim is told of its
+	 * end where the name is another one, else that the data have changed. NULL in a store
+	 * without STORE_HAS_HOLDS. */
+	void (*hold)(struct store *store, void *tag, const char *path, const char *name,
+		     const struct claim_name *hold, const char *text, bool marker);
+
+	/* Takes a hold away, of whoever made it, if its data were changed `version` times: -ESTALE
+	 * if more often. NULL as hold(). */
+	void (*outlast)(struct store *store, const struct store_told *told, void *tag,
+			const char *path, const char *name, uint32_t version);
+
 	/* Proves that the session lives, and that these claims stand: an answer that only the
 	 * service as a whole can give (a quorum, not one server). All in one transaction: at most
 	 * STORE_PROOFS_MAX claims of STORE_PROOFS_BYTES_MAX, or one of STORE_PROOF_BYTES_MAX, or
@@ -405,8 +426,8 @@ struct store_ops {
 	int (*write)(struct store *store, struct store_change *change, const char *path,
 		     const char *name, const char *text, uint32_t version);
 
-	/* Takes away a claim of the session `session`, as read() has told it. -EPERM, at once: that
-	 * is this store's own session, whose claims only withdraw() takes away. */
+	/* Takes away a claim of the session `session`, as read() has told it; 0: a hold. -EPERM, at
+	 * once: that is this store's own session, whose claims only withdraw() takes away. */
 	int (*remove)(struct store *store, struct store_change *change, const char *path,
 		      const char *name, uint64_t session);
 
@@ -540,7 +561,9 @@ struct store_options {
 #define STORE_HAS_KEPT	(1U << 6) /* and files that outlive all sessions: STEP_KEEP, STEP_STAND */
 #define STORE_HAS_SLOTS (1U << 7) /* the claims of all hosts are in one queue: several may hold */
 
-#define STORE_HAS_ALL ((1U << 8) - 1)
+#define STORE_HAS_HOLDS (1U << 8) /* claims that outlive their session: hold() */
+
+#define STORE_HAS_ALL ((1U << 9) - 1)
 
 /* What a server says of itself, for people. */
 enum store_health { STORE_WELL, STORE_SICK };

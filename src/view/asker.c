@@ -77,6 +77,12 @@ static int read_line(struct view_asker *asker, const char *line, size_t line_byt
 		return read_text(value, bytes, &asker->host);
 	if ((value = value_of(line, line_bytes, "command", &bytes)) != NULL)
 		return read_text(value, bytes, &asker->command);
+	if ((value = value_of(line, line_bytes, "hold", &bytes)) != NULL)
+		return read_text(value, bytes, &asker->hold);
+	if ((value = value_of(line, line_bytes, "for", &bytes)) != NULL)
+		asker->for_ms = read_number(value, bytes, INT64_MAX / 10 - 10);
+	if ((value = value_of(line, line_bytes, "token", &bytes)) != NULL)
+		asker->token = read_number(value, bytes, INT64_MAX / 10 - 10);
 	if ((value = value_of(line, line_bytes, "kind", &bytes)) != NULL)
 		asker->kind = read_kind(value, bytes);
 	else if ((value = value_of(line, line_bytes, "client", &bytes)) != NULL)
@@ -106,7 +112,9 @@ void view_asker_drop(struct view_asker *asker)
 {
 	free(asker->host);
 	free(asker->command);
-	asker->host = asker->command = NULL;
+	free(asker->hold);
+	asker->host = asker->command = asker->hold = NULL;
+	asker->for_ms = asker->token = 0;
 	asker->kind = NULL;
 	asker->is_other = false;
 	asker->pid = asker->uid = -1;
@@ -135,6 +143,16 @@ void view_asker_write(FILE *out, const struct view_asker *asker)
 		fprintf(out, " uid=%" PRId64, asker->uid);
 	if (asker->command != NULL)
 		fprintf(out, " command=%s", asker->command);
+}
+
+/* A time is rounded up to a whole second. */
+void view_asker_write_hold(FILE *out, const struct view_asker *asker)
+{
+	fprintf(out, " hold=%s", asker->hold);
+	if (asker->for_ms > 0)
+		fprintf(out, " for=%" PRId64, (asker->for_ms + 999) / 1000);
+	if (asker->token > 0)
+		fprintf(out, " token=%" PRId64, asker->token);
 }
 
 void view_asker_write_since(FILE *out, const struct view_asker *asker)

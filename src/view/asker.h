@@ -18,7 +18,10 @@ struct view_asker {
 	char *command;
 	int64_t pid; /* -1: unknown, as is uid */
 	int64_t uid;
-	bool is_other; /* a client without dlockfs, whatever the claim is named */
+	char *hold;	/* NULL: it is no hold; else its owner, */
+	int64_t for_ms; /* its time, 0: none, */
+	int64_t token;	/* and its token, 0: unknown */
+	bool is_other;	/* a client without dlockfs, whatever the claim is named */
 };
 
 /* Reads what the text, of lines "key=value", says; of `since`, only if since_ms is unknown. Values
@@ -35,6 +38,7 @@ void view_asker_drop(struct view_asker *asker);
  * command; and since when the caller asks, by whose clock. */
 void view_asker_write_kind(FILE *out, const struct view_asker *asker);
 void view_asker_write(FILE *out, const struct view_asker *asker);
+void view_asker_write_hold(FILE *out, const struct view_asker *asker);
 void view_asker_write_since(FILE *out, const struct view_asker *asker);
 
 #endif

@@ -50,7 +50,8 @@ static int read_data(struct view_claim *view, const char *text, size_t *ranges_l
 	view->waits = (data.waits || (data.slots > 0 && data.slot < 0)) && !view->orphan;
 	view->keeps = data.keeps && !view->orphan;
 	view->rest = view->orphan ? 0 : data.rest;
-	view->former = !view->parts.record && view->parts.id.owner == CLAIM_OWNER_NONE;
+	view->former = !view->parts.record && view->parts.id.owner == CLAIM_OWNER_NONE &&
+		       !view->parts.hold;
 	if (data.has_ranges) {
 		error = read_ranges(view, &data.ranges, ranges_left);
 	}
@@ -211,6 +212,8 @@ static void write_claim(FILE *out, const struct view_claim *view, size_t positio
 		fprintf(out, " slots=%" PRIu32, view->slots);
 	if (view->slots > 0 && view->slot >= 0)
 		fprintf(out, " slot=%d", view->slot);
+	if (view->session == 0 && view->asker.hold != NULL)
+		view_asker_write_hold(out, &view->asker);
 	if (ours) {
 		view_asker_write_kind(out, &view->asker);
 		write_coverage(out, view);

@@ -399,7 +399,7 @@ static void on_claim(struct store_read *read, int error, const struct store_clai
 	struct view_claim *claim = (struct view_claim *)read;
 	struct view *view = claim->lock->view;
 
-	if (error == 0 && data->session == 0 && !claim->orphan)
+	if (error == 0 && data->session == 0 && !claim->orphan && !claim->parts.hold)
 		claim->gone = true; /* it never was a claim */
 	else if (error == 0 && !view->over)
 		error = view_claim_read(claim, data, &view->ranges_left);

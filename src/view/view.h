@@ -47,6 +47,9 @@
  *   mode         exclusive or shared; the stronger one, of record locks in both modes
  *   slots        so many may hold the lock at once, as the claim's host is configured
  *   slot         the claim's number among them, from 0 on, since it is held
+ *   hold         it is a hold (engine/hold.h): its owner. for: its time, in seconds, if it has one,
+ *                which each host counts from when it has read it. token: its fencing token. The
+ *                process in its line has made it, and has ended
  *   kind         open, flock or record; of a lock file: file, directory or
  *                symlink
  *   target       of a symlink: what it refers to
@@ -56,14 +59,17 @@
  *                of its owner
  *   since        when the claim was placed, in seconds since 1970 by the clock of the service; of
  *                another host's key of Redis: when this host saw that first; of a file, when it was
- * made, which on etcd is when its text was last changed, by the clock of that host clock host:
- * `since` is by the clock of the claim's host, and tells when the call was made: of a claim that is
- * passed on, of a follower, and where the service stamps nothing, as etcd does lost_since   of a
- * lost claim, if this host waits for the lock or removes the marker: when this host learned of the
- * loss, in seconds since 1970 by its clock delay_until  likewise: when this host will grant the
- * lock again. Of one that rests: until when, by the clock of the claim's host client       dlockfs,
- * or other: then there are only mode, since, session and claim, and the kind of a file session
- * none: the claim is not ephemeral, somebody has to delete it
+ *                made, which on etcd is when its text was last changed, by the clock of that host
+ *   clock        host: `since` is by the clock of the claim's host, and tells when the call was
+ *                made: of a claim that is passed on, of a follower, and where the service stamps
+ *                nothing, as etcd does
+ *   lost_since   of a lost claim, if this host waits for the lock or removes the marker: when
+ *                this host learned of the loss, in seconds since 1970 by its clock
+ *   delay_until  likewise: when this host will grant the lock again. Of one that rests: until
+ *                when, by the clock of the claim's host
+ *   client       dlockfs, or other: then there are only mode, since, session and claim, and the
+ *                kind of a file
+ *   session      none: the claim is not ephemeral: it is a hold, or somebody has to delete it
  *
  * If a lock among others cannot be read, its line has error= and the name of the error (EACCES,
  * EIO) in place of its claims.

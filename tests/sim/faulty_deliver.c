@@ -21,6 +21,7 @@ static void note_answer(struct faulty *faulty, const struct item *item)
 		[ITEM_WITHDRAW] = STORE_WITHDRAW, [ITEM_PROVE] = STORE_PROVE,
 		[ITEM_TOUCH] = STORE_TOUCH,	  [ITEM_ALTER] = STORE_ALTER,
 		[ITEM_FILE] = STORE_READ,	  [ITEM_FILES] = STORE_FILES,
+		[ITEM_HOLD] = STORE_MARK,	  [ITEM_OUTLAST] = STORE_WITHDRAW,
 	};
 	if (item->kind == ITEM_SESSION || item->kind == ITEM_ATTEND || item->kind == ITEM_READ ||
 	    item->kind == ITEM_CHANGED || item->kind == ITEM_KEEP)
@@ -163,6 +164,10 @@ void faulty_deliver(struct faulty *faulty, struct item *item)
 	case ITEM_AGE:
 		events->on_aged(context, item->tag, item->error, item->age_ms, item->text);
 		break;
+	case ITEM_HOLD:
+		events->on_hold(context, item->tag, item->error);
+		break;
+	case ITEM_OUTLAST:
 	case ITEM_WITHDRAW:
 		events->on_withdrawn(context, item->tag, item->error);
 		break;

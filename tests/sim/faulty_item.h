@@ -24,6 +24,8 @@ enum item_kind {
 	ITEM_MARK,
 	ITEM_AGE,
 	ITEM_WITHDRAW,
+	ITEM_HOLD,
+	ITEM_OUTLAST,
 	ITEM_PROVE,
 	ITEM_TOUCH,
 	ITEM_ALTER, /* lock files (faulty_files.h) */
@@ -53,7 +55,7 @@ struct item {
 	/* To be the data; or what was read, also of a marker, and of a watch with the flag;
 	 * WITHDRAW: the heir that is to stand. */
 	char *text;
-	struct claim_name claim;    /* to be placed */
+	struct claim_name claim;    /* to be placed; or the hold */
 	struct store_proof *proofs; /* to stand */
 	size_t proofs_count;
 	/* list of place(), sync of list(), marker of withdraw(), a watch or an attention only a

@@ -183,6 +183,17 @@ static void on_withdrawn(void *context, void *tag, int error)
 	session_answer(tag, error);
 }
 
+static void on_hold(void *context, void *tag, int error)
+{
+	struct session *session = context;
+	const struct faulty_settings *settings = session->settings;
+	struct item *item = tag;
+
+	if (error == 0 && settings->on_turned != NULL)
+		settings->on_turned(settings->context, item->path, item->name);
+	session_answer(item, error);
+}
+
 static void on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)
 {
 	struct item *item = tag;
@@ -203,6 +214,7 @@ static const struct store_events inner_events = {
 	.on_marked = on_marked,
 	.on_aged = on_aged,
 	.on_withdrawn = on_withdrawn,
+	.on_hold = on_hold,
 	.on_proved = on_proved,
 };
 
@@ -585,6 +597,14 @@ void session_arrive(struct session *session, struct item *item)
 		}
 		inner->withdraw(session->inner, nobody_is_told(), item, item->path, item->name,
 				item->order, item->flag);
+		break;
+	case ITEM_HOLD:
+		inner->hold(session->inner, item, item->path, item->name, &item->claim, item->text,
+			    item->flag);
+		break;
+	case ITEM_OUTLAST:
+		inner->outlast(session->inner, nobody_is_told(), item, item->path, item->name,
+			       item->version);
 		break;
 	case ITEM_PROVE:
 		inner->prove(session->inner, item, item->proofs, item->proofs_count);

@@ -6,11 +6,12 @@
  * gives the same schedule again. Usage:
  *
  *     sim [--seed N] [--seeds COUNT] [--steps N] [--until-failure] [--verbose]
- *         [--store zookeeper|etcd|redis] [--drift N] [--peers]
+ *         [--store zookeeper|etcd|redis] [--drift N] [--peers] [--holds]
  *
  * The service is of that kind (faulty_rules); without the option it is a ZooKeeper.
  * The hosts' clocks run up to N ten-thousandths fast or slow, or 100 without the option. With
- * --peers hosts tell each other of releases in every schedule, and many want the same lock.
+ * --peers hosts tell each other of releases in every schedule, and many want the same lock. With
+ * --holds users make holds in every schedule that can have them.
  *
  * After every step:
  *   - the engines' books do not contradict themselves (engine_check_invariants);
@@ -40,7 +41,9 @@
  * make it, and what is left undone leaves nothing behind.
  *   - nobody is granted a lock on a host that drains who holds nothing of it.
  *   - nobody is granted a lock before its least time is over, nor holds it for longer than its
- * longest (world_term.c).
+ * longest (world_term.c);
+ *   - a hold stands, whatever becomes of its host, until it is given back or its time is over, and
+ * nobody is granted what it is in the way of (world_hold.c).
  * When the faults end: nobody waits for what is free, or for an answer, and claims do not give way
  * to each other for ever. When all holders let go: everybody has been decided, and no claim is
  * left.
@@ -163,10 +166,12 @@ static void step(struct world *world)
 	}
 	files_act(world);
 	world_drain(world);
+	holds_act(world);
 	world_commit(world);
 	world_note(world);
 	check_step(world);
 	check_files(world);
+	check_holds(world);
 	check_peers(world);
 	if (world->ready.life != 0 && !world->calm)
 		users_hurry(world, world->ready);
@@ -189,13 +194,13 @@ static bool is_over(const struct world *world)
 
 /* Runs one schedule. Returns whether all was well, and adds its length to *steps, and how many were
  * granted by a message of another host. */
-static bool run(uint64_t seed, const struct faulty_rules *rules, int drift, bool peers, long length,
-		bool verbose, long *steps, uint64_t *by_message)
+static bool run(uint64_t seed, const struct faulty_rules *rules, int drift, bool peers, bool holds,
+		long length, bool verbose, long *steps, uint64_t *by_message)
 {
 	static struct world world; /* too big for the stack */
 
 	current = &world;
-	world_init(&world, seed, rules, drift, peers, verbose);
+	world_init(&world, seed, rules, drift, peers, holds, verbose);
 	while (!world.failed && world.step < length)
 		step(&world);
 	long calm_steps = world.late_numbers ? 5 * CALM_STEPS_MAX : CALM_STEPS_MAX;
@@ -242,18 +247,16 @@ static bool parse_rules(const char *name, const struct faulty_rules **ret)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {{"seed", required_argument, NULL, 's'},
-						{"seeds", required_argument, NULL, 'n'},
-						{"steps", required_argument, NULL, 'l'},
-						{"until-failure", no_argument, NULL, 'u'},
-						{"verbose", no_argument, NULL, 'v'},
-						{"store", required_argument, NULL, 'k'},
-						{"drift", required_argument, NULL, 'd'},
-						{"peers", no_argument, NULL, 'p'},
-						{NULL, 0, NULL, 0}};
+	static const struct option options[] = {
+		{"seed", required_argument, NULL, 's'},	 {"seeds", required_argument, NULL, 'n'},
+		{"steps", required_argument, NULL, 'l'}, {"until-failure", no_argument, NULL, 'u'},
+		{"verbose", no_argument, NULL, 'v'},	 {"store", required_argument, NULL, 'k'},
+		{"drift", required_argument, NULL, 'd'}, {"peers", no_argument, NULL, 'p'},
+		{"holds", no_argument, NULL, 'h'},	 {NULL, 0, NULL, 0}};
 	const struct faulty_rules *rules = &faulty_zookeeper;
 	uint64_t first = 1, count = 0, done, length = 300, drift = 100;
-	bool one = false, until_failure = false, verbose = false, peers = false, good = true;
+	bool one = false, until_failure = false, verbose = false, peers = false, holds = false,
+	     good = true;
 	long steps = 0, violations = 0;
 	uint64_t by_message = 0;
 	int option;
@@ -271,6 +274,8 @@ int main(int argc, char **argv)
 			good = parse_rules(optarg, &rules);
 		else if (option == 'p')
 			peers = true;
+		else if (option == 'h')
+			holds = true;
 		else if (option == 'u')
 			until_failure = true;
 		else if (option == 'v')
@@ -278,7 +283,8 @@ int main(int argc, char **argv)
 		if (option == '?' || !good) {
 			fprintf(stderr, "usage: sim [--seed N] [--seeds COUNT] [--steps N] "
 					"[--until-failure] [--verbose] "
-					"[--store zookeeper|etcd|redis] [--drift N] [--peers]\n");
+					"[--store zookeeper|etcd|redis] [--drift N] [--peers] "
+					"[--holds]\n");
 			return 2;
 		}
 	}
@@ -287,8 +293,8 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0); /* so that nothing is missing before an abort */
 	signal(SIGABRT, on_abort);
 	for (done = 0; done < count && !(until_failure && violations > 0); done++)
-		violations += !run(first + done, rules, (int)drift, peers, (long)length, verbose,
-				   &steps, &by_message);
+		violations += !run(first + done, rules, (int)drift, peers, holds, (long)length,
+				   verbose, &steps, &by_message);
 	printf("sim: %llu seeds, %ld steps, %llu granted by message, %ld violations\n",
 	       (unsigned long long)done, steps, (unsigned long long)by_message, violations);
 	return violations == 0 ? 0 : 1;

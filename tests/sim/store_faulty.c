@@ -276,6 +276,26 @@ static void on_bequeath(struct store *store, const struct store_told *told, void
 	faulty_send(faulty, item);
 }
 
+static void on_hold(struct store *store, void *tag, const char *path, const char *name,
+		    const struct claim_name *hold, const char *text, bool marker)
+{
+	struct item *item = faulty_operation(store, ITEM_HOLD, tag, path, name);
+
+	item->claim = *hold;
+	item->text = copy_text(text);
+	item->flag = marker;
+	faulty_send(faulty_of(store), item);
+}
+
+static void on_outlast(struct store *store, const struct store_told *told, void *tag,
+		       const char *path, const char *name, uint32_t version)
+{
+	struct item *item = faulty_operation(store, ITEM_OUTLAST, tag, path, name);
+
+	item->version = version;
+	faulty_send(faulty_of(store), item);
+}
+
 static void on_prove(struct store *store, void *tag, const struct store_proof *proofs, size_t count)
 {
 	struct faulty *faulty = faulty_of(store);
@@ -491,6 +511,8 @@ static const struct store_ops faulty_ops = {
 	.age = on_age,
 	.withdraw = on_withdraw,
 	.bequeath = on_bequeath,
+	.hold = on_hold,
+	.outlast = on_outlast,
 	.prove = on_prove,
 	.alter = on_alter,
 	.read = on_read_file,

@@ -90,6 +90,7 @@ struct faulty_settings {
 	void (*on_standing)(void *context, bool over, const char *path, const char *name,
 			    const char *text);
 	void (*on_withdrawing)(void *context, const char *path, const char *name);
+	void (*on_turned)(void *context, const char *path, const char *name); /* hold() is done */
 	void (*on_bequeathing)(void *context, const char *path, const char *name, const char *heir);
 	void (*on_operation)(void *context, struct store *store);
 	void (*on_renewing)(void *context);

@@ -146,6 +146,7 @@ static void host_start(struct host *host)
 		.context = host,
 		.on_standing = view_standing,
 		.on_withdrawing = view_withdrawing,
+		.on_turned = view_turned,
 		.on_bequeathing = peers_bequeathing,
 		.on_renewing = on_renewing,
 		.on_renewed = on_renewed,
@@ -762,7 +763,7 @@ static void by_revisions(struct world *world)
 }
 
 void world_init(struct world *world, uint64_t seed, const struct faulty_rules *rules, int drift,
-		bool telling, bool verbose)
+		bool telling, bool holding, bool verbose)
 {
 	struct prng *prng = &world->prng;
 
@@ -826,6 +827,7 @@ void world_init(struct world *world, uint64_t seed, const struct faulty_rules *r
 	world_draw_files(world);
 	world_draw_terms(world);
 	world_draw_peers(world);
+	world_draw_holds(world, holding);
 	view_init(world);
 	if (store_local_open(world->service, &foreign_events, world, &world->foreign) < 0)
 		abort();

@@ -18,6 +18,7 @@
  *   world_restart.c  daemons that are killed, and those that go on after them
  *   world_setback.c  servers that are set back, unnoticed
  *   world_fence.c    fences that take time
+ *   world_hold.c     holds, which outlive sessions
  *   world_room.c     locks that several may hold at once
  *   world_told.c     claims that end though nobody has announced it
  *   world_files.c    lock files
@@ -122,6 +123,10 @@ struct user {
 	int64_t least_ms, most_ms; /* its own (world_term.c) */
 	int64_t held_ms;	   /* when it was granted that, or once more by another call, */
 	int64_t again_ms;	   /* which it */
+	bool may_hold;		   /* it may make a hold of what it has (world_hold.c), */
+	bool holding;		   /* and has asked for that; */
+	int64_t for_ms;		   /* of that time */
+	bool turned;		   /* it has one, which it may not have been told */
 	bool holds;		   /* holds: the whole file, by flock or open, */
 	enum claim_mode mode;	   /* in this mode */
 };
@@ -207,6 +212,7 @@ struct standing {
 	bool granted;	      /* it stands for what is held, or was */
 	bool released;	      /* a flock: its file has let go, but others may need it, or get it */
 	bool gone;
+	bool turned;	 /* it has become a hold */
 	int64_t lost_ms; /* when it went though it was held and nobody had released it; 0: it has
 			    not */
 	bool says_waits; /* its data does */
@@ -257,6 +263,18 @@ struct grant {
 
 enum { GRANTS_MAX = 256 };
 
+/* A claim that has become a hold, in its place. */
+struct hold {
+	int lock;
+	int64_t order;
+	unsigned user;
+	int number;		 /* where several may hold the lock */
+	int64_t made_ms, for_ms; /* for_ms 0: for ever; -1: nobody knows */
+	bool given, over;
+};
+
+enum { HOLDS_MAX = 4096 };
+
 struct world {
 	uint64_t seed;
 	const struct faulty_rules *rules; /* of the service */
@@ -293,6 +311,12 @@ struct world {
 		int own_percent; /* so many open files have times of their own, if any has */
 		int64_t own_least_max_ms;
 	} terms;
+	struct {
+		struct prng prng;
+		int percent; /* so many open files may make holds; 0: there are none */
+		struct hold list[HOLDS_MAX]; /* all so far */
+		size_t count;
+	} holds;
 	int records_percent; /* so many users like record locks; 0: there are none */
 	int change_percent;  /* so many of their calls are of the other kind */
 	int refused_percent;
@@ -366,7 +390,7 @@ struct world {
 
 /* world.c */
 void world_init(struct world *world, uint64_t seed, const struct faulty_rules *rules, int drift,
-		bool telling, bool verbose);
+		bool telling, bool holding, bool verbose);
 void world_finish(struct world *world);
 const char *world_lock(int lock);
 int64_t world_due(const struct world *world);
@@ -669,6 +693,44 @@ bool term_is_over(const struct user *user);
 bool term_rests(const struct world *world, const struct view_claim *claim);
 
 void check_term(const struct user *user);
+
+/* world_hold.c */
+
+/* May let users make holds; `wanted`: in every world that can have them. To be called when
+ * everything else is drawn. */
+void world_draw_holds(struct world *world, bool wanted);
+
+/* The user has opened its file. */
+void hold_open(struct user *user);
+
+/* Perhaps the user asks that what it has become a hold. Returns whether it does. */
+bool hold_ask(struct user *user);
+void user_on_hold(void *context, void *cookie, int error);
+
+/* The engine may know of a hold of the user that it need not tell, as nobody asks any more. */
+void hold_note(struct user *user);
+
+/* For struct faulty_settings: a claim has become a hold, also if the client never hears of it. */
+void view_turned(void *context, const char *path, const char *name);
+
+/* The claim is withdrawn by its host, which may not know that it is a hold: perhaps that goes. */
+void hold_note_withdrawn(struct world *world, const struct standing *standing);
+
+/* Whether the claim is a hold; and whether its user believes to hold by a claim yet. */
+bool hold_is(const struct view_claim *claim);
+bool hold_is_believed(struct world *world, int lock, const struct view_claim *claim);
+
+/* How many holds of others there are, with their numbers in `used`. */
+int holds_count(struct world *world, int lock, bool *used);
+
+/* Perhaps holds are given back; when it is calm all are. */
+void holds_act(struct world *world);
+
+/* After every step. */
+void check_holds(struct world *world);
+
+/* The claim that came to stand under that name; NULL: none did. */
+struct standing *view_standing_of(const struct world *world, const char *name);
 
 /* Whether a claim of the call's own host is of its own owner. A flock that was released stands for
  * a process that the model does not know. */

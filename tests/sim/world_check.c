@@ -480,6 +480,8 @@ static void check_user(struct world *world, struct user *user)
 	if (user->owner == NULL)
 		return;
 	check_term(user);
+	hold_note(user);
+	holds = user->holds;
 	if (engine_owner_holds(user->owner) != holds)
 		world_fail(world, "user %u and the engine disagree whether it holds %s",
 			   user->number, world_lock(user->lock));
@@ -574,12 +576,17 @@ static int find_holders(const struct host *host, int lock, struct holder *holder
 
 /* The claim by which a foreign client has the lock, who goes by the names of all that stand in
  * front; NULL: none does. */
-static const struct view_claim *find_foreign_holder(const struct view *view)
+static const struct view_claim *find_foreign_holder(struct world *world, int lock)
 {
+	const struct view *view = view_of(world, lock);
+
 	for (size_t i = 0; i < view->count; i++) {
 		const struct view_claim *claim = &view->claims[i];
 		bool exclusive = claim->parts.mode == CLAIM_EXCLUSIVE;
 
+		if (hold_is(claim) &&
+		    (lock_room(world, lock) > 1 || hold_is_believed(world, lock, claim)))
+			return NULL;
 		if (claim->standing == NULL && (i == 0 || !exclusive))
 			return claim;
 		if (exclusive)
@@ -590,10 +597,11 @@ static const struct view_claim *find_foreign_holder(const struct view *view)
 
 /* No more than may hold the lock do, and no two have one number. */
 static void check_room(struct world *world, int lock, const struct holder *holders, int count,
-		       bool foreign)
+		       int foreign)
 {
 	bool used[CLAIMS_MAX] = {false};
 
+	foreign += holds_count(world, lock, used);
 	if (count + foreign > lock_room(world, lock))
 		world_fail(world, "%d have %s, which only %d may", count + foreign,
 			   world_lock(lock), lock_room(world, lock));
@@ -606,7 +614,7 @@ static void check_room(struct world *world, int lock, const struct holder *holde
  * tell it how long that was. What it is granted meanwhile is check_grant()'s business. */
 static void check_exclusion(struct world *world, int lock)
 {
-	const struct view_claim *foreign = find_foreign_holder(view_of(world, lock));
+	const struct view_claim *foreign = find_foreign_holder(world, lock);
 	struct holder holders[HOSTS_MAX * (PROCESSES_MAX + USERS_MAX)];
 	int count = 0;
 

@@ -332,6 +332,7 @@ static void ask_again(struct host *host)
 	for (int i = 0; i < USERS_MAX; i++) {
 		if (host->users[i].owner == NULL)
 			continue;
+		host->users[i].holding = false;
 		user_test_again(&host->users[i]);
 		questions_again(&host->users[i]);
 	}

@@ -149,7 +149,7 @@ static void describe(void *context, const struct engine_caller *caller, enum loc
 #define USER_EVENTS                                                                                \
 	.details_bytes = sizeof(struct caller_text), .describe = describe,                         \
 	.on_decided = on_decided, .on_tested = on_tested, .on_proved = user_on_proved,             \
-	.on_lost = on_lost, .on_told = on_told, .on_revoked = on_revoked
+	.on_lost = on_lost, .on_told = on_told, .on_revoked = on_revoked, .on_hold = user_on_hold
 
 const struct engine_events user_events = {USER_EVENTS};
 const struct engine_events user_events_of_peers = {
@@ -181,6 +181,7 @@ static void user_open(struct host *host, struct user *user)
 	if (user->owner == NULL)
 		abort();
 	term_open(user);
+	hold_open(user);
 	user_keep(user);
 	world_say(world, "host %d: user %u opens %s, for %" PRIu64 " and %" PRIu64, host->number,
 		  user->number, world_lock(user->lock), user->calls[0].process,
@@ -610,7 +611,12 @@ static void act(struct user *user)
 
 	if (records)
 		call = &user->calls[prng_below(prng, CALLS_MAX)];
-	if (prng_chance(prng, world->proof_percent / (slots_are_free(file_slots(user)) ? 8 : 1))) {
+	if (world->holds.percent > 0 && !call->waiting && hold_ask(user))
+		return;
+	if (user->holding && dice % 2 == 0)
+		return;
+	if (!user->holding &&
+	    prng_chance(prng, world->proof_percent / (slots_are_free(file_slots(user)) ? 8 : 1))) {
 		user_prove(user);
 	} else if (call->waiting) {
 		if (dice < world->impatient_percent)

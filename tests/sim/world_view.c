@@ -26,7 +26,7 @@ static void on_done(void *context, void *tag, int error)
 {
 }
 
-static struct standing *find(const struct world *world, const char *name)
+struct standing *view_standing_of(const struct world *world, const char *name)
 {
 	for (size_t i = world->standings_count; i-- > 0;)
 		if (strcmp(world->standings[i].name, name) == 0)
@@ -45,7 +45,9 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	for (size_t i = 0; i < count; i++) {
 		snprintf(view->claims[i].name, NAME_BYTES, "%s", entries[i].name);
 		view->claims[i].parts = entries[i].claim;
-		view->claims[i].standing = find(context, entries[i].name);
+		view->claims[i].standing = entries[i].claim.id.session == CLAIM_HOLD_SESSION
+						   ? NULL
+						   : view_standing_of(context, entries[i].name);
 		view->claims[i].orphan = entries[i].orphan;
 	}
 }
@@ -76,7 +78,7 @@ static void on_watched(void *context, void *tag, int error)
 	struct standing *standing = &world->standings[(uintptr_t)tag - 1];
 
 	standing->gone = true;
-	if (standing->granted && !standing->withdrawing)
+	if (standing->granted && !standing->withdrawing && !standing->turned)
 		standing->lost_ms = world->now_ms;
 }
 
@@ -187,7 +189,7 @@ void view_standing(void *context, bool over, const char *path, const char *name,
 void view_withdrawing(void *context, const char *path, const char *name)
 {
 	struct host *host = context;
-	struct standing *standing = find(host->world, name);
+	struct standing *standing = view_standing_of(host->world, name);
 
 	world_say(host->world, "host %d: withdraws %s", host->number, name);
 	if (standing == NULL)
@@ -206,6 +208,8 @@ void view_withdrawing(void *context, const char *path, const char *name)
 		standing->withdrawing = true;
 		standing->withdrawn = host->world->step;
 	}
+	if (standing != NULL)
+		hold_note_withdrawn(host->world, standing);
 	/* It was taken away by hand, and its host has not heard of that. */
 	if (standing != NULL && standing->life == host->life)
 		standing->lost_ms = 0;

@@ -17,6 +17,8 @@ int command_check(struct context *context, int argc, char **argv);
 int command_wait(struct context *context, int argc, char **argv);
 int command_revoke(struct context *context, int argc, char **argv);
 int command_break(struct context *context, int argc, char **argv);
+int command_hold(struct context *context, int argc, char **argv);
+int command_give(struct context *context, int argc, char **argv);
 int command_top(struct context *context, int argc, char **argv);
 int command_doctor(struct context *context, int argc, char **argv);
 int command_drain(struct context *context, int argc, char **argv);

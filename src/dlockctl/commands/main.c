@@ -50,6 +50,21 @@ static const char run_more[] =
 	"that\n"
 	"of COMMAND, or 128 and the number of the signal that ended it.\n";
 
+static const char hold_more[] =
+	"      --as OWNER          whose it is to be; this machine's id without it\n"
+	"      --for TIME          it is over after so long, such as 90s, 5m, 1h or 1d, for who "
+	"waits\n"
+	"                          for it since\n"
+	"  -n, --nonblock          do not wait: fail if others have it\n"
+	"  -w, --wait SECONDS      wait no longer than that\n"
+	"  -v, --verbose           who holds the lock, and the place in the queue, while waiting\n"
+	"\n"
+	"The lock stands until dlockctl give, or break, whatever becomes of this host. It is "
+	"taken\n"
+	"once for an OWNER: where that has it, there is nothing to do but to set the time of "
+	"--for.\n"
+	"Where the lock has slots, it is one of them. Prints the fencing token.\n";
+
 static const struct command commands[] = {
 	{"ls", "[PATTERN]", "the locks that are held or waited for, on all hosts",
 	 "PATTERN is a shell pattern, of the whole name or of the first components of it; * "
@@ -94,6 +109,13 @@ static const struct command commands[] = {
 	 "ENOLCK. Ends with undrain, and when dlockfs is stopped, but not when it is restarted.\n",
 	 command_drain},
 	{"undrain", "", "let this host grant again", NULL, command_undrain},
+	{"hold", "[OPTION...] NAME [--as OWNER]", "take a lock that outlives this host", hold_more,
+	 command_hold},
+	{"give", "NAME [--as OWNER]", "give back what dlockctl hold has taken",
+	 "      --as OWNER          whose hold it is; this machine's id without it\n"
+	 "\n"
+	 "Where OWNER has no hold there is nothing to do: the exit status is 0 all the same.\n",
+	 command_give},
 	{"top", "", "the locks, live; q quits", NULL, command_top},
 	{"doctor", "", "look for what is wrong with the mount and the machine", NULL,
 	 command_doctor},

@@ -72,7 +72,7 @@ static bool applies(const struct lock *lock)
 static bool fits(const struct claim_name *parts)
 {
 	return parts->id.session != 0 && parts->mode == CLAIM_EXCLUSIVE && !parts->record &&
-	       claim_recipe_znodes(parts->recipe) == 1;
+	       !parts->hold && claim_recipe_znodes(parts->recipe) == 1;
 }
 
 /* Whether both are named as one store names claims, so that it looks for the one as for the other.

@@ -73,7 +73,8 @@
  * time, since its holder may go on; what is held as the daemon stops; what has a marker, by
  * lock_delay or min_hold, which other hosts read together with the claim; what is shared, or one of
  * several slots, where the one in front is not in the way of all; locks with record locks, where
- * claims go before others; claims of curator-any, which are two znodes; and whatever is released
+ * claims go before others; claims that may become holds, which come in their place (engine/hold.h);
+ * claims of curator-any, which are two znodes; and whatever is released
  * while there is no connection, as the session may be about to end. A claim that is kept, or rests,
  * is not released yet.
  *

@@ -100,6 +100,8 @@ struct claim *claim_create_for(struct owner *owner, enum lock_kind kind, struct 
 		return NULL;
 	}
 	claim->place.parts.least_ms = owner->term.least_ms;
+	claim->place.parts.hold =
+		owner->term.holds && kind != LOCK_KIND_RECORD && range.mode == CLAIM_EXCLUSIVE;
 	claim_start_over(claim);
 	claim_append_unplaced(claim);
 	return claim;
@@ -165,6 +167,8 @@ void claim_free(struct claim *claim)
 	end_handoff(claim);
 	if (claim->place.lock->bequests != NULL)
 		bequest_end(claim);
+	claim_tell_holding(claim, -EIO);
+	free(claim->holding);
 	free_wishes(claim);
 	engine_unmark(engine, &claim->item);
 	engine->count.claims--;
@@ -233,12 +237,46 @@ void claim_leave(struct claim *claim)
 	numbers_look(claim->place.lock);
 }
 
+void claim_tell_holding(struct claim *claim, int error)
+{
+	struct holding *holding = claim->holding;
+
+	if (holding == NULL || holding->cookie == NULL)
+		return;
+	decisions_add(claim->place.lock->engine, HOLD, holding->cookie, error);
+	holding->cookie = NULL;
+}
+
+void claim_free_holding(struct claim *claim)
+{
+	free(claim->holding);
+	claim->holding = NULL;
+}
+
+void claim_park(struct claim *claim)
+{
+	claim_set_state(claim, CLAIM_LEAVING);
+	free_wishes(claim);
+	claim->sent = claim->holding->parked = true;
+	claim->data.amended = false;
+	DL_APPEND(claim->place.lock->leaving, &claim->place);
+}
+
+void claim_unpark(struct claim *claim)
+{
+	if (!claim->holding->parked)
+		return;
+	DL_DELETE(claim->place.lock->leaving, &claim->place);
+	claim_free(claim);
+}
+
 void claim_end(struct claim *claim)
 {
 	const struct engine *engine = claim->place.lock->engine;
 
 	/* The answers come in the order of the calls. Of two znodes one may be left. */
 	if (claim->data.amending || claim->marker.marking ||
+	    (claim->holding != NULL && claim->holding->sent) ||
 	    (claim_recipe_znodes(claim->place.parts.recipe) > 1 &&
 	     engine->session.state != STORE_LOST))
 		claim_leave(claim);
@@ -377,8 +415,8 @@ void claim_amend(struct claim *claim)
 	claim->data.amended = true;
 	claim_mark(claim);
 	/* What others have written is to be read first, and to be heeded if they pass the claim. */
-	if (claim->data.amending || claim->data.stale || claim->place.requeue ||
-	    engine->session.state != STORE_CONNECTED)
+	if ((claim->holding != NULL && claim->holding->sent) || claim->data.amending ||
+	    claim->data.stale || claim->place.requeue || engine->session.state != STORE_CONNECTED)
 		return;
 	char *data = wish_format_data(claim);
 	if (data == NULL) {
@@ -526,6 +564,7 @@ static void leave_queue(struct claim *claim)
 void claim_withdraw(struct claim *claim)
 {
 	struct lock *lock = claim->place.lock;
+	bool is_tried;
 
 	claim_disband(claim);
 	switch (claim->state) {
@@ -542,7 +581,10 @@ void claim_withdraw(struct claim *claim)
 		break;
 	case CLAIM_HELD:
 		claim_uncount_held(claim, claim_is_kept(claim));
+		is_tried = claim->holding != NULL && claim->holding->tried;
 		leave_queue(claim);
+		if (is_tried)
+			lock_doubt(lock); /* it may be a hold */
 		break;
 	case CLAIM_QUEUED:
 	case CLAIM_WAITING:

@@ -65,11 +65,22 @@ struct writing {
 	bool stale : 1;	   /* others have changed it, and it is to be read */
 };
 
+/* What a claim needs to become a hold (engine/hold.h). */
+struct holding {
+	void *cookie;	    /* of engine_hold(); NULL: its caller was told */
+	struct claim_id id; /* of the hold */
+	bool sent;	    /* hold() is under way, */
+	bool tried;	    /* or was once: the claim may be a hold */
+	bool parked;	    /* it is one */
+	char lines[];	    /* of the hold's data, behind those of the claim */
+};
+
 /* A claim of ours. */
 struct claim {
 	struct place place;	 /* first: see claim_of() */
 	struct wish *wishes;	 /* of one that is HELD, the first is the holder's */
 	struct handoff *handoff; /* NULL: the claim serves one wish only */
+	struct holding *holding; /* NULL: the claim is to become no hold */
 
 	struct state_item item; /* claim_mark() */
 	uint64_t serial;	/* greater than of those before it in lock->unplaced */
@@ -248,6 +259,18 @@ struct claim *claim_create_leaving(struct lock *lock, const struct claim_name *p
 
 /* Turns a claim that is in no list into one that leaves. */
 void claim_leave(struct claim *claim);
+
+/* The caller of engine_hold() is told, unless that was told before. */
+void claim_tell_holding(struct claim *claim, int error);
+
+/* The claim is to become no hold any more; or it is one. */
+void claim_free_holding(struct claim *claim);
+
+/* Puts a claim that is in no list, and has become a hold, aside until its hold() is answered:
+ * nothing is sent of it. claim_unpark() frees it then; and does nothing with a claim that leaves
+ * otherwise. */
+void claim_park(struct claim *claim);
+void claim_unpark(struct claim *claim);
 
 /* Ends one that is in no list: frees it, if the store need not answer first. */
 void claim_end(struct claim *claim);

@@ -51,6 +51,9 @@ static void tell(const struct engine *engine, const struct decision *decision)
 	case REVOKED:
 		events->on_revoked(context, cookie);
 		break;
+	case HOLD:
+		events->on_hold(context, cookie, decision->result);
+		break;
 	case NEWS:
 		decision->news.tell(engine->tenant.context, cookie, decision->result);
 		break;

@@ -28,6 +28,7 @@ enum decision_kind {
 	PROVED,	 /* on_proved() */
 	LOST,	 /* on_lost() */
 	REVOKED, /* on_revoked() */
+	HOLD,	 /* on_hold() */
 	NEWS,	 /* the tenant's */
 };
 

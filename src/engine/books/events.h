@@ -88,6 +88,11 @@ struct engine_events {
 	 * -ENOMEM. */
 	void (*on_proved)(void *context, void *cookie, int error, uint64_t token);
 
+	/* The answer to engine_hold(): 0, the lock is a hold, and the open file holds nothing any
+	 * more; -EIO the lock was lost, or released, and may be a hold; -EACCES, -EMSGSIZE, -ENOMEM
+	 * it is none, and is held as before. */
+	void (*on_hold)(void *context, void *cookie, int error);
+
 	/* The open file, or a process that has locked through it, held a lock and lost it: the
 	 * session is over or the claim was taken away. Comes once for an open file; from now on
 	 * everything that is asked for through it is -EIO. */

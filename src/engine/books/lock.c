@@ -132,6 +132,12 @@ uint64_t lock_list_anew(struct lock *lock)
 	return number;
 }
 
+void lock_doubt(struct lock *lock)
+{
+	lock->doubts.taken_over = true;
+	lock->listing.wanted = lock_list_anew(lock);
+}
+
 bool lock_is_sure(const struct lock *lock)
 {
 	return lock->listing.wanted <= lock->listing.done && lock->losses.broken == 0;

@@ -45,7 +45,8 @@ struct attention {
 /* Why what is known of a lock's queue may not be so any more. */
 struct doubts {
 	bool missing;	 /* one of our claims is gone: which, the next list shows */
-	bool taken_over; /* from another process: a server may know less of it than we do */
+	bool taken_over; /* from another process, or a hold may have come in place of a claim of
+			    ours (hold.h): a server may know less of it than we do */
 	bool unseen; /* the store has not listed it since it is connected: with what was in front
 			of a claim of ours, that may be gone too */
 };
@@ -102,6 +103,9 @@ void lock_list(struct lock *lock);
 
 /* The number of the first list that will be sent from now on, which is asked for. */
 uint64_t lock_list_anew(struct lock *lock);
+
+/* Nothing is granted before a list that shows all that was done before it is asked for. */
+void lock_doubt(struct lock *lock);
 
 /* Whether what is known of the queue is enough to grant anything. */
 bool lock_is_sure(const struct lock *lock);

@@ -34,6 +34,8 @@ enum operation {
 	OPERATION_AGE,
 	OPERATION_WITHDRAW,
 	OPERATION_BEQUEATH,
+	OPERATION_HOLD,
+	OPERATION_OUTLAST,
 	OPERATION_ASK,
 	OPERATION_TELL,
 	OPERATION_PROVE,
@@ -44,10 +46,10 @@ enum operation {
 struct outgoing {
 	struct outgoing *prev, *next;
 	enum operation operation;
-	bool flag;		 /* PLACE: with a list; LIST: synced; WITHDRAW: with the marker */
-	bool attend;		 /* PLACE, LIST */
-	void *tag;		 /* ERRAND: that, which has everything */
-	struct claim_name parts; /* PLACE */
+	bool flag;   /* PLACE: with a list; LIST: synced; WITHDRAW, HOLD: with the marker */
+	bool attend; /* PLACE, LIST */
+	void *tag;   /* ERRAND: that, which has everything */
+	struct claim_name parts; /* PLACE, HOLD */
 	union {
 		int64_t order;			/* WITHDRAW, BEQUEATH */
 		const struct engine_peer *peer; /* TELL: who is */
@@ -90,7 +92,8 @@ static void run(struct engine *engine, struct errand *errand)
 static bool frees(const struct outgoing *outgoing)
 {
 	return outgoing->operation == OPERATION_WITHDRAW ||
-	       outgoing->operation == OPERATION_BEQUEATH || outgoing->operation == OPERATION_TELL ||
+	       outgoing->operation == OPERATION_BEQUEATH ||
+	       outgoing->operation == OPERATION_OUTLAST || outgoing->operation == OPERATION_TELL ||
 	       outgoing->operation == OPERATION_RENEW;
 }
 
@@ -138,6 +141,14 @@ static void transmit(struct engine *engine, const struct outgoing *outgoing)
 	case OPERATION_BEQUEATH:
 		ops->bequeath(store, decisions_told(engine), tag, target->path, target->name,
 			      outgoing->order, target->text);
+		break;
+	case OPERATION_HOLD:
+		ops->hold(store, tag, target->path, target->name, &outgoing->parts, target->text,
+			  outgoing->flag);
+		break;
+	case OPERATION_OUTLAST:
+		ops->outlast(store, decisions_told(engine), tag, target->path, target->name,
+			     target->version);
 		break;
 	case OPERATION_ASK:
 		engine->events->on_ask(engine->context, target->path, target->name, target->text,
@@ -339,6 +350,32 @@ void outbox_age(struct rival *orphan)
 void outbox_withdraw(struct place *place, bool marked)
 {
 	send_about(place, place, OPERATION_WITHDRAW, marked, NULL);
+}
+
+void outbox_hold(struct claim *claim, const struct claim_id *id, const char *data)
+{
+	char name[CLAIM_NAME_BYTES];
+	const struct store_proof target = {
+		.path = claim->place.lock->path,
+		.name = place_name(&claim->place, name),
+		.text = data,
+	};
+	struct outgoing outgoing = {
+		.operation = OPERATION_HOLD,
+		.tag = claim,
+		.flag = claim->marker.asked,
+		.parts = claim->place.parts,
+		.targets = &target,
+		.count = 1,
+	};
+
+	outgoing.parts.id = *id;
+	send(claim->place.lock->engine, &outgoing);
+}
+
+void outbox_outlast(struct rival *hold)
+{
+	send_about(&hold->place, &hold->place, OPERATION_OUTLAST, false, NULL);
 }
 
 void outbox_bequeath(struct place *place, const char *heir)

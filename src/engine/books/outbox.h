@@ -21,6 +21,12 @@ void outbox_send_proof(struct engine *engine, struct proof *proof, const struct 
 /* `marked`: with the marker of the claim's holder (delay.h), if there may be one. */
 void outbox_withdraw(struct place *place, bool marked);
 
+/* The claim is to become a hold of that id. */
+void outbox_hold(struct claim *claim, const struct claim_id *id, const char *data);
+
+/* A hold is to go. */
+void outbox_outlast(struct rival *hold);
+
 /* As withdraw(), if the heir stands (bequest.h). */
 void outbox_bequeath(struct place *place, const char *heir);
 

@@ -126,6 +126,9 @@ int rival_note_data(struct rival *rival, const char *text, uint32_t version)
 	place->requeue = data.requeue;
 	rival->told |= data.valid;
 	note_slots(place, &data); /* what was said of them once stays true */
+	if (rival->for_ms != data.for_ms || place->version != version)
+		rival->read_ms = place->lock->engine->now_ms;
+	rival->for_ms = data.for_ms;
 	rival->trip_ms = data.trip_ms;
 	free(rival->peer);
 	rival->peer =

@@ -33,7 +33,7 @@ struct rival {
 	struct watcher watcher;
 	enum knowledge known : 2;
 	bool sent : 1;	       /* watch() is under way; or age() or withdraw(), of an orphan */
-	bool amending : 1;     /* amend() is: rival_send_back() */
+	bool amending : 1;     /* amend() is: rival_send_back(); or outlast(): hold.h */
 	bool orphan : 1;       /* it has gone, and was not released */
 	bool aged : 1;	       /* of an orphan: held_ms is as good as can be known */
 	bool unread : 1;       /* of an orphan: its marker may not be read */
@@ -47,6 +47,8 @@ struct rival {
 	int64_t trip_ms; /* of its host, as its data say; 0: not known */
 	int64_t lost_ms; /* of an orphan: since when it is known to be one, */
 	int64_t held_ms; /* and since when at the latest its claim was held */
+	int64_t for_ms;	 /* of a hold: its time, as its data say, 0: they say none; */
+	int64_t read_ms; /* and when they were read to say that */
 	char *peer;	 /* of its host, as its data say; NULL: none */
 	char *text;	 /* its data, if they were read, and say that it waits; else NULL */
 };

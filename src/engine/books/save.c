@@ -57,6 +57,7 @@ const struct field engine_owner_fields[] = {
 	{"term_least_ms", FIELD_NUMBER(struct owner, term.least_ms, 0, CLAIM_LEAST_MAX_MS),
 	 FIELD_OR(0)},
 	{"term_most_ms", FIELD_UNSIGNED(struct owner, term.most_ms, UINT32_MAX), FIELD_OR(0)},
+	{"term_holds", FIELD_FLAG(struct owner, term.holds)},
 	{0},
 };
 
@@ -122,7 +123,7 @@ static void save_owner(const struct state_item *item, FILE *out)
 	const struct owner *owner = WHOLE(const struct owner, item);
 
 	if (!owner->lost && owner->granted == 0 && owner->token_grant == 0 &&
-	    owner->term.least_ms == 0 && owner->term.most_ms == 0)
+	    owner->term.least_ms == 0 && owner->term.most_ms == 0 && !owner->term.holds)
 		return;
 	state_begin(out, "owner");
 	state_unsigned(out, "file", transfer_of(owner)->number_owner(owner->cookie));
@@ -229,6 +230,8 @@ static void save_claim(const struct state_item *item, FILE *out)
 
 	/* Of one that stands nowhere and that nobody wants nothing follows. */
 	if (claim->state == CLAIM_WANTED && wish == NULL)
+		return;
+	if (claim->holding != NULL && claim->holding->parked)
 		return;
 	state_begin(out, "claim");
 	state_text(out, "state", engine_state_words[claim->state]);

@@ -33,6 +33,7 @@
 #ifndef DLOCKFS_ENGINE_BOOKS_TERM_H
 #define DLOCKFS_ENGINE_BOOKS_TERM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct owner;
@@ -42,6 +43,7 @@ struct place;
 struct term {
 	int32_t least_ms; /* CLAIM_LEAST_MAX_MS at most */
 	uint32_t most_ms;
+	bool holds; /* its claim may become a hold (engine/hold.h) */
 };
 
 /* From its grant on, nobody else gets for so long what a claim in that place is in the way of; 0:

@@ -255,14 +255,15 @@ int etcd_read(struct store *base, struct store_read *read, const char *path, con
 	return 0;
 }
 
-/* write(): the data go with the claim, so they get its lease, which is read first. */
+/* write(): the data go with the claim, so they get its lease, which is read first; a hold has none.
+ */
 
 static int say_write(struct operation *operation, struct transaction *transaction)
 {
 	struct etcd_key *said = operation->said;
 	int error = make_end(operation);
 
-	if (!error && operation->lease == 0)
+	if (!error && operation->lease == 0 && operation->retries == 0)
 		etcd_transaction_range(&transaction->then, &operation->claim.key, &said[END]);
 	else if (!error && !etcd_key_of_data(&said[DATA], &operation->claim.key))
 		error = -ENOMEM;
@@ -277,14 +278,17 @@ static void conclude_write(struct operation *operation, int error, const Etcd__T
 	struct store_change *change = operation->tag;
 	const Etcd__KeyValue *found = NULL, *data;
 
-	if (!error && (operation->lease == 0 || !answer->succeeded)) {
+	bool is_first = operation->retries == 0;
+
+	if (!error && (is_first || !answer->succeeded)) {
 		found = find_claim(operation, answer, &data);
-		error = found == NULL ? -ENOENT : operation->lease != 0 ? -ESTALE : 0;
+		error = found == NULL ? -ENOENT : !is_first ? -ESTALE : 0;
 	}
-	if (!error && operation->lease == 0 && found->lease == 0)
+	if (!error && is_first && found->lease == 0 && !operation->claim.parts.hold)
 		error = -EACCES; /* it is no claim */
-	if (!error && operation->lease == 0) {
+	if (!error && is_first) {
 		operation->lease = found->lease;
+		operation->retries++;
 		etcd_operation_send(operation);
 		return;
 	}

@@ -50,7 +50,8 @@ static int compare_entries(const void *a, const void *b)
 				  entry_b->name);
 }
 
-/* Returns 0, or -ENOMEM. Keys that are none of claims, or have no lease, are left out. */
+/* Returns 0, or -ENOMEM. Keys that are none of claims, or have no lease, are left out, but for
+ * those of holds. */
 static int add_claims(const struct operation *operation, const Etcd__RangeResponse *claims,
 		      struct queue *queue)
 {
@@ -62,7 +63,7 @@ static int add_claims(const struct operation *operation, const Etcd__RangeRespon
 		char *name;
 
 		*entry = (struct store_entry){0};
-		if (kv->lease == 0 || !etcd_message_rest(kv, &operation->queue, &rest, &bytes) ||
+		if (!etcd_message_rest(kv, &operation->queue, &rest, &bytes) ||
 		    etcd_key_is_data(rest, bytes))
 			continue;
 		errno = 0;
@@ -73,6 +74,12 @@ static int add_claims(const struct operation *operation, const Etcd__RangeRespon
 		if (name == NULL)
 			continue;
 		entry->name = name;
+		if (kv->lease == 0 && entry->claim.hold)
+			entry->claim.id = claim_id_of_hold(name);
+		else if (kv->lease == 0) {
+			free(name);
+			continue;
+		}
 		if (etcd_lane_has_gone(operation->store, operation->path, name))
 			free(name);
 		else

@@ -240,6 +240,8 @@ static const struct store_ops store_etcd_ops = {
 	.age = etcd_age,
 	.withdraw = etcd_withdraw,
 	.bequeath = etcd_withdraw_for,
+	.hold = etcd_hold,
+	.outlast = etcd_outlast,
 	.prove = etcd_prove,
 	.lease = store_etcd_lease,
 	.defer_beat = defer_beat,
@@ -373,7 +375,8 @@ fail:
 const struct store_kind store_etcd_kind = {
 	.scheme = STORE_SCHEME_ETCD,
 	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
-		     STORE_HAS_CLIENTS | STORE_HAS_FILES | STORE_HAS_KEPT | STORE_HAS_SLOTS,
+		     STORE_HAS_CLIENTS | STORE_HAS_FILES | STORE_HAS_KEPT | STORE_HAS_SLOTS |
+		     STORE_HAS_HOLDS,
 	.is_remote = true,
 	.ask = etcd_health,
 	.open = store_etcd_open,

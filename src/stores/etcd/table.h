@@ -35,6 +35,12 @@ void etcd_mark(struct store *base, void *tag, const char *path, const char *name
 	       int64_t age_ms);
 void etcd_age(struct store *base, void *tag, const char *path, const char *name); /* mark.c */
 
+/* hold.c */
+void etcd_hold(struct store *base, void *tag, const char *path, const char *name,
+	       const struct claim_name *hold, const char *text, bool marker);
+void etcd_outlast(struct store *base, const struct store_told *told, void *tag, const char *path,
+		  const char *name, uint32_t version);
+
 /* look.c */
 int etcd_look(struct store *base, struct store_look *look, const char *path);
 int etcd_read(struct store *base, struct store_read *read, const char *path, const char *name);

@@ -14,10 +14,11 @@
  * Who withdraws a claim deletes its data before it, in one transaction, or (farewell.c) earlier;
  * the end of a lease deletes its keys in their order (lessor.Revoke sorts them), the claim before
  * its data. Events of one revision come in the order of the deletions. So of a claim that was
- * placed with data, in one revision, its end tells whether its host has withdrawn it. If such a
- * claim is found to be gone that was read before, the watch is set up from where it was, to be told
- * of that end. Of one that is gone before it was ever read nothing is known: it counts as
- * withdrawn. So do the claims of other clients, which have no data.
+ * placed with data, in one revision, its end tells whether its host has withdrawn it; but for a
+ * hold (hold.c), which ends with no lease. If such a claim is found to be gone that was read
+ * before, the watch is set up from where it was, to be told of that end. Of one that is gone before
+ * it was ever read nothing is known: it counts as withdrawn. So do the claims of other clients,
+ * which have no data.
  *
  * Loop thread only.
  */
@@ -224,7 +225,7 @@ static void find_gone(struct watch *watch)
 /* The data, as they were when they were read. */
 static void take_data(struct watch *watch, const Etcd__KeyValue *claim, const Etcd__KeyValue *data)
 {
-	watch->tells = !watch->claim.is_file && data != NULL &&
+	watch->tells = !watch->claim.is_file && data != NULL && claim->lease != 0 &&
 		       data->create_revision == claim->create_revision;
 	if (watch->claim.is_file)
 		data = claim;
@@ -241,7 +242,7 @@ static void take_in(struct watch *watch, int64_t revision, const Etcd__RangeResp
 		find_gone(watch);
 		return;
 	}
-	if (claim->lease == 0) {
+	if (claim->lease == 0 && !watch->claim.parts.hold) {
 		end(watch, -ENXIO);
 		return;
 	}
@@ -331,6 +332,9 @@ static bool take_event(struct watch *watch, const Etcd__Event *event)
 		end(watch, watch->tells && !watch->is_bare ? -EOWNERDEAD : 0);
 		return false;
 	}
+	if (event->type == ETCD__EVENT__TYPE__PUT && kv->lease == 0 &&
+	    etcd_message_is_key(kv, &watch->claim.key))
+		watch->tells = false;
 	if (event->type == ETCD__EVENT__TYPE__DELETE && has_content(watch, kv))
 		watch->is_bare = true;
 	if (event->type == ETCD__EVENT__TYPE__PUT && has_content(watch, kv) &&

@@ -62,7 +62,7 @@ static void read_claim(struct answer *answer, const char *path, const char *name
 		answer->error = -ENOENT;
 		return;
 	}
-	answer_show(answer, node->store == NULL ? node->marker->text : node->text,
+	answer_show(answer, node_is_orphan(node) ? node->marker->text : node->text,
 		    &(struct store_claim){
 			    .since_ms = node->since_ms,
 			    .session = node->store != NULL ? node->store->session : 0,

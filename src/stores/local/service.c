@@ -377,8 +377,9 @@ void node_remove_orphan(struct node *node)
 
 void node_remove(struct node *node, bool withdrawn)
 {
-	answer_give_all(&node->watches, withdrawn ? 0 : -EOWNERDEAD);
-	DL_DELETE2(node->store->nodes, node, store_prev, store_next);
+	answer_give_all(&node->watches, withdrawn || node->is_hold ? 0 : -EOWNERDEAD);
+	if (node->store != NULL)
+		DL_DELETE2(node->store->nodes, node, store_prev, store_next);
 	node->store = NULL;
 	if (node->marker == NULL) {
 		node_remove_orphan(node);
@@ -426,7 +427,7 @@ struct node *node_find(const struct local_service *service, const char *path, co
 {
 	struct node *node = find_any(service, path, name);
 
-	return node != NULL && node->store != NULL ? node : NULL;
+	return node != NULL && !node_is_orphan(node) ? node : NULL;
 }
 
 struct node *node_find_orphan(const struct local_service *service, const char *path,
@@ -434,7 +435,7 @@ struct node *node_find_orphan(const struct local_service *service, const char *p
 {
 	struct node *node = find_any(service, path, name);
 
-	return node != NULL && node->store == NULL ? node : NULL;
+	return node != NULL && node_is_orphan(node) ? node : NULL;
 }
 
 bool local_service_has_orphan(const struct local_service *service, const char *path,
@@ -474,6 +475,31 @@ out_of_memory:
 	}
 	free(copy);
 	return -ENOMEM;
+}
+
+/* Both names are of one length, as only their ids differ. */
+int node_turn(struct node *node, const struct claim_name *hold, const char *text)
+{
+	bool is_renamed = node->queue->service->revision_step == 0;
+	char name[CLAIM_NAME_BYTES];
+	int error;
+
+	if (is_renamed)
+		answer_give_all(&node->watches, 0);
+	error = node_amend(node, text);
+	if (error < 0)
+		return error;
+	DL_DELETE2(node->store->nodes, node, store_prev, store_next);
+	node->store = NULL;
+	node->is_hold = true;
+	free(node->marker);
+	node->marker = NULL;
+	claim_name_format_placed(name, hold);
+	assert(strlen(name) == strlen(node->name));
+	if (is_renamed)
+		strcpy(node->name, name);
+	answer_give_all(&node->queue->attentions, 0);
+	return 0;
 }
 
 /* The counter stays at the last number, as ZooKeeper's does (claim/name.h). */
@@ -558,11 +584,13 @@ struct snapshot *snapshot_create(const struct queue *queue)
 		strcpy(names[i], queue->nodes[i]->name);
 		entry->name = names[i];
 		entry->half = false;
-		entry->orphan = queue->nodes[i]->store == NULL;
+		entry->orphan = node_is_orphan(queue->nodes[i]);
 		/* The name is read as another store would read it. */
 		bool named = claim_name_parse(entry->name, &entry->claim);
 		assert(named);
 		(void)named;
+		if (queue->nodes[i]->is_hold)
+			entry->claim.id = claim_id_of_hold(entry->name);
 	}
 	return snapshot;
 }

@@ -35,6 +35,7 @@ enum answer_kind {
 	ANSWER_AMENDED,
 	ANSWER_MARKED,
 	ANSWER_AGED,
+	ANSWER_HOLD,
 	ANSWER_WITHDRAWN,
 	ANSWER_PROVED,
 	/* These to a struct store_look, _read, _change or _files, which is the tag: */
@@ -87,7 +88,8 @@ struct node {
 	uint64_t place; /* in the journal, in the order of placing */
 	struct state_item item;
 	struct queue *queue;
-	struct local_store *store;   /* of the session that placed it; NULL: an orphan */
+	struct local_store *store;   /* of the session that placed it; NULL: an orphan, or */
+	bool is_hold;		     /* a hold */
 	struct local_marker *marker; /* that stands; NULL: none does */
 	struct answer *watches;
 	struct node *store_prev, *store_next; /* in local_store.nodes */
@@ -171,6 +173,11 @@ static inline bool queue_is_empty(const struct queue *queue)
 	return queue->count == 0;
 }
 
+static inline bool node_is_orphan(const struct node *node)
+{
+	return node->store == NULL && !node->is_hold;
+}
+
 /* The queue of the lock; NULL: neither it nor a lock below has a claim. */
 struct queue *queue_find(const struct local_service *service, const char *path);
 
@@ -207,6 +214,10 @@ int node_amend(struct node *node, const char *text);
 /* Leaves a marker with that text at the claim; the time of one that stands is kept. Returns 0, or
  * -ENOMEM with nothing changed. */
 int node_mark_holder(struct node *node, const char *text);
+
+/* Turns the claim into a hold, of that name where orders are no revisions, and reports that.
+ * Returns 0, or -ENOMEM with nothing changed. */
+int node_turn(struct node *node, const struct claim_name *hold, const char *text);
 
 /* For how long the marker stands. */
 int64_t node_marker_age_ms(const struct node *node);

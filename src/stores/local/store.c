@@ -258,6 +258,40 @@ static void on_bequeath(struct store *base, const struct store_told *told, void 
 	answer_queue(answer);
 }
 
+static void on_hold(struct store *base, void *tag, const char *path, const char *name,
+		    const struct claim_name *hold, const char *text, bool marker)
+{
+	struct local_store *store = local_store(base);
+	struct answer *answer = answer_create(store, ANSWER_HOLD, tag);
+	struct node *node;
+	(void)marker;
+
+	if (answer == NULL)
+		return;
+	node = node_find(store->service, path, name);
+	answer->error =
+		node != NULL && node->store == store ? node_turn(node, hold, text) : -ENOENT;
+	answer_queue(answer);
+}
+
+static void on_outlast(struct store *base, const struct store_told *told, void *tag,
+		       const char *path, const char *name, uint32_t version)
+{
+	struct local_store *store = local_store(base);
+	struct answer *answer = answer_create(store, ANSWER_WITHDRAWN, tag);
+	struct node *node;
+	(void)told;
+
+	if (answer == NULL)
+		return;
+	node = node_find(store->service, path, name);
+	if (node != NULL && node->version != version)
+		answer->error = -ESTALE;
+	else if (node != NULL)
+		node_remove(node, true);
+	answer_queue(answer);
+}
+
 static void tell_session(const struct local_store *store, enum store_session session)
 {
 	if (store->on_session != NULL)
@@ -300,6 +334,9 @@ static void deliver(const struct local_store *store, const struct answer *answer
 		break;
 	case ANSWER_MARKED:
 		events->on_marked(store->context, answer->tag, answer->error);
+		break;
+	case ANSWER_HOLD:
+		events->on_hold(store->context, answer->tag, answer->error);
 		break;
 	case ANSWER_AGED:
 		events->on_aged(store->context, answer->tag, answer->error, answer->age_ms,
@@ -484,6 +521,8 @@ static const struct store_ops local_ops = {
 	.age = on_age,
 	.withdraw = on_withdraw,
 	.bequeath = on_bequeath,
+	.hold = on_hold,
+	.outlast = on_outlast,
 	.prove = on_prove,
 	.nudge = on_nudge,
 	.look = local_look,

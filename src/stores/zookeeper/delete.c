@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * withdraw(), bequeath() and remove() of the ZooKeeper store. A claim and its companion go in one
- * transaction, which fails if somebody has taken one of them away: then each is deleted by itself.
+ * withdraw(), bequeath(), outlast() and remove() of the ZooKeeper store. A claim and its companion
+ * go in one transaction, which fails if somebody has taken one of them away: then each is deleted
+ * by itself.
  *
  * The claim's marker is deleted before the claim, by a request of its own, without waiting for the
  * answer. A claim that is being withdrawn was released, so it may stand without its marker; but a
@@ -204,6 +205,37 @@ void zookeeper_delete_for(struct store *base, const struct store_told *told, voi
 		operation_start(operation, send_bequest);
 	else
 		operation_starve(operation);
+}
+
+static void send_outlast(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_adelete(operation->store->handle, operation->path, operation->version,
+				   operation_on_done, operation),
+		       &operation->code);
+}
+
+static void conclude_outlast(struct operation *operation)
+{
+	int error = operation->code == ZBADVERSION ? -ESTALE : 0;
+
+	if (operation->code != ZNONODE && error == 0)
+		error = operation_error(operation, operation->code, "cannot delete");
+	conclude_deletion(operation, error);
+}
+
+void zookeeper_delete_hold(struct store *base, const struct store_told *told, void *tag,
+			   const char *path, const char *name, uint32_t version)
+{
+	struct operation *operation = operation_create(
+		(struct store_zookeeper *)base, STORE_WITHDRAW, tag, conclude_outlast, path, name);
+
+	assert(told != NULL);
+	if (operation == NULL)
+		return;
+	operation->version = (int32_t)version;
+	operation_start(operation, send_outlast);
 }
 
 static void conclude_remove(struct operation *operation)

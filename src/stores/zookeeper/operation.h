@@ -529,6 +529,10 @@ void zookeeper_age(struct store *base, void *tag, const char *path, const char *
 /* delete.c: withdraw(), bequeath() and remove() of the table. */
 void zookeeper_delete_own(struct store *base, const struct store_told *told, void *tag,
 			  const char *path, const char *name, int64_t order, bool marker);
+void zookeeper_hold(struct store *base, void *tag, const char *path, const char *name,
+		    const struct claim_name *hold, const char *text, bool marker); /* hold.c */
+void zookeeper_delete_hold(struct store *base, const struct store_told *told, void *tag,
+			   const char *path, const char *name, uint32_t version);
 void zookeeper_delete_for(struct store *base, const struct store_told *told, void *tag,
 			  const char *path, const char *name, int64_t order, const char *heir);
 int zookeeper_delete_any(struct store *base, struct store_change *change, const char *path,

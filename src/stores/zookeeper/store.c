@@ -456,6 +456,8 @@ static const struct store_ops store_zookeeper_ops = {
 	.age = zookeeper_age,
 	.withdraw = zookeeper_delete_own,
 	.bequeath = zookeeper_delete_for,
+	.hold = zookeeper_hold,
+	.outlast = zookeeper_delete_hold,
 	.prove = zookeeper_prove,
 	.touch = zookeeper_touch,
 	.lease = zookeeper_touch_lease,
@@ -572,7 +574,8 @@ static int store_zookeeper_open(const struct store_options *options,
 const struct store_kind store_zookeeper_kind = {
 	.scheme = STORE_SCHEME_ZOOKEEPER,
 	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
-		     STORE_HAS_CLIENTS | STORE_HAS_FILES | STORE_HAS_KEPT | STORE_HAS_SLOTS,
+		     STORE_HAS_CLIENTS | STORE_HAS_FILES | STORE_HAS_KEPT | STORE_HAS_SLOTS |
+		     STORE_HAS_HOLDS,
 	.is_remote = true,
 	.has_acl = true,
 #ifdef HAVE_ZOOKEEPER_TLS

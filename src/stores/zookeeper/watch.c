@@ -12,10 +12,10 @@
  * set up do no harm: an event without a watcher is dropped, and the get that follows shows the
  * same.
  *
- * A watched znode may be no claim though it is named like one: it does not end with a session. For
- * the caller of watch() that ends the watch. The client's watch goes on, and as long as it does,
- * lists leave that znode out: a claim of that name could come only after the znode has gone, and
- * the server reports that before it shows anything later.
+ * A watched znode may be no claim though it is named like one: it does not end with a session, and
+ * is not named like a hold. For the caller of watch() that ends the watch. The client's watch goes
+ * on, and as long as it does, lists leave that znode out: a claim of that name could come only
+ * after the znode has gone, and the server reports that before it shows anything later.
  *
  * A watch of a claim that was set up once is in one of three states (struct watch_set):
  *
@@ -66,6 +66,13 @@ static void tell_unclaimed(const struct operation *operation)
 		log_warning("ZooKeeper: %s is named like a claim, but does not end with a session: "
 			    "it is not counted",
 			    path);
+}
+
+/* A hold ends with no session. */
+static bool is_claim(const struct operation *operation)
+{
+	return operation_is_ephemeral(&operation->stat) ||
+	       claim_name_is_hold(strrchr(operation->path, '/') + 1);
 }
 
 /* The watched znode is no claim. The watch stays until it reports an event, or is lost: as long as
@@ -129,7 +136,7 @@ static void conclude_watch(struct operation *operation)
 		LL_PREPEND2(store->watches.lost, operation, same);
 		return; /* it is sent once the client is connected, which is reported later */
 	}
-	if (operation->code == ZOK && !operation_is_ephemeral(&operation->stat)) {
+	if (operation->code == ZOK && !is_claim(operation)) {
 		conclude_unclaimed(operation);
 	} else if (operation->code == ZOK) {
 		char *text = operation->text;

@@ -32,14 +32,14 @@ awk -v "root=$dir/root" '
     /^```/ { inside = $0 == "```systemd"; file = ""; next }
     inside && file == "" && /^# \// { file = root $2; print $2; next }
     inside && file != "" { print >file }' "$page" >"$dir/files"
-expect_equal "units in $page" "cleanup.service dlockfs.conf index.service report.service report.timer scheduler.service upgrade.service worker.service" \
+expect_equal "units in $page" "cleanup.service dlockfs.conf index.service reboot-done.service reboot-in-turn.service report.service report.timer scheduler.service upgrade.service worker.service" \
     "$(sed 's|.*/||' "$dir/files" | sort | paste -sd' ')"
-for name in report cleanup index upgrade; do
+for name in report cleanup index upgrade healthy; do
     printf '#!/bin/sh\necho x >>/root/%s.ran\n' "$name" >"$dir/root/usr/local/bin/$name"
 done
 printf '#!/bin/sh\necho $$ >>/root/scheduler.ran\nexec sleep infinity\n' >"$dir/root/usr/local/bin/scheduler"
 printf '#!/bin/sh\necho $DLOCK_SLOT >>/root/worker.ran\nexec sleep infinity\n' >"$dir/root/usr/local/bin/worker"
-chmod +x "$dir/root/usr/local/bin/"{report,cleanup,index,upgrade,scheduler,worker}
+chmod +x "$dir/root/usr/local/bin/"{report,cleanup,index,upgrade,healthy,scheduler,worker}
 # The sections for the configuration.
 awk '/^```/ { inside = $0 == "```ini"; next } inside' "$page" >>"$dir/root/etc/dlockfs.ini"
 rm -f "$dir/root/usr/sbin/policy-rc.d"
@@ -59,7 +59,7 @@ result() {
 
 mapfile -t units < <(sed "s,.*/,," "$dir/files" | grep -v '\.conf$')
 expect_equal "what systemd has against them" "" \
-    "$(inside systemd-analyze verify --man=no "${units[@]}" 2>&1 | grep -E "report|cleanup|index|scheduler|upgrade|worker" || true)"
+    "$(inside systemd-analyze verify --man=no "${units[@]}" 2>&1 | grep -E "report|cleanup|index|scheduler|upgrade|worker|reboot-" || true)"
 
 # A timer that is due before the mount is there.
 expect_equal "dlockfs before" inactive "$(inside systemctl is-active dlockfs || true)"
@@ -125,3 +125,9 @@ wait_until "$deadline" inside sh -c 'dlockctl show reboots | grep -q waiting'
 expect_equal "upgrades" 2 "$(ran upgrade)"
 inside dlockctl break --yes reboots
 wait_until "$deadline" ran_at_least upgrade 3
+
+# A slot that outlives the host, on a store that has none: refused, and no upgrade begins. (The test "hold" has those that do.)
+refused inside systemctl start reboot-in-turn.service 2>"$dir/err"
+expect_equal "upgrades without a hold" 3 "$(ran upgrade)"
+inside systemctl start reboot-done.service
+expect_equal "with nothing to give back" success "$(result reboot-done.service)"

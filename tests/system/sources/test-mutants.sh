@@ -66,7 +66,7 @@ try_unit() {
 
 # Builds the simulator with a fault and runs it. The last line that is printed starts with PASS or FAIL.
 try() {
-    local name=$1 patch=$patches/$1.patch folder=$dir/$1 file files object seeds first store unit status=0 found objects=()
+    local name=$1 patch=$patches/$1.patch folder=$dir/$1 file files object seeds first store holds unit status=0 found objects=() options=()
     mkdir -p "$folder/objects"
     mapfile -t files < <(sed -n 's|^+++ b/||p' "$patch")
     (cd "$source_dir" && cp --parents "${files[@]}" "$folder")
@@ -99,8 +99,11 @@ try() {
     seeds=$(sed -n '/^---/q; s/^seeds: //p' "$patch")
     first=$(sed -n '/^---/q; s/^first seed: //p' "$patch")
     store=$(sed -n '/^---/q; s/^store: //p' "$patch")
+    # In worlds of which all have holds, with the service of that kind.
+    holds=$(sed -n '/^---/q; s/^holds: //p' "$patch")
+    [ -z "$holds" ] || options=(--holds)
     # Bounded by what it takes of a processor, of which others may leave it little.
-    (ulimit -t 100 && exec "$folder/sim" --seed "${first:-1}" --seeds "${seeds:-$usual}" --store "${store:-zookeeper}" --until-failure) \
+    (ulimit -t 100 && exec "$folder/sim" --seed "${first:-1}" --seeds "${seeds:-$usual}" --store "${holds:-${store:-zookeeper}}" "${options[@]}" --until-failure) \
         >"$folder/sim.out" 2>&1 || status=$?
     tail -n 5 "$folder/sim.out"
     found=$(grep -m 1 '^sim: seed' "$folder/sim.out" || true)

@@ -803,6 +803,36 @@ static void test_prefix(void **state)
 						.anchor_span = {0, 99}});
 }
 
+/* What may become a hold says so in each recipe, and the hold differs in its id alone. */
+static void test_hold(void **state)
+{
+	for (int recipe = 0; recipe < CLAIM_RECIPES; recipe++) {
+		struct claim_name name = {.id = uuid_id,
+					  .mode = CLAIM_EXCLUSIVE,
+					  .recipe = recipe,
+					  .span = CLAIM_SPAN_WHOLE,
+					  .hold = true,
+					  .order = 12},
+				  parsed;
+		char claim[CLAIM_NAME_BYTES], hold[CLAIM_NAME_BYTES];
+
+		claim_name_format_placed(claim, &name);
+		assert_true(claim_name_is_hold(claim));
+		name.id = claim_id_of_hold("web1");
+		claim_name_format_placed(hold, &name);
+		assert_int_equal(strlen(claim), strlen(hold));
+		assert_true(claim_name_parse(hold, &parsed));
+		assert_true(parsed.hold);
+		assert_int_equal(parsed.id.session, CLAIM_HOLD_SESSION);
+		assert_int_equal(parsed.order, 12);
+		name.hold = false;
+		claim_name_format_placed(claim, &name);
+		assert_false(claim_name_is_hold(claim));
+	}
+	assert_false(claim_name_is_hold("_c_" UUID "-h-__READ__0000000012"));
+	assert_int_not_equal(claim_id_of_hold("web1").number, claim_id_of_hold("web2").number);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -824,6 +854,7 @@ int main(void)
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_order_before),
 		cmocka_unit_test(test_prefix),
+		cmocka_unit_test(test_hold),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
