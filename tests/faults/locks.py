@@ -115,12 +115,15 @@ class Dlockfs(Lock):
             self.file = os.open(f"{self.mount}/{name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             fcntl.flock(self.file, fcntl.LOCK_EX)
             Dlockfs.told = None
-            token = ctypes.c_uint64()
-            fcntl.ioctl(self.file, self.TOKEN, token)
-            return token.value
+            return self.token()
         except OSError as error:
             self.close()
             raise Failed(error) from error
+
+    def token(self):
+        token = ctypes.c_uint64()
+        fcntl.ioctl(self.file, self.TOKEN, token)
+        return token.value
 
     def lost(self):
         if self.by_signal:
@@ -139,6 +142,13 @@ class Dlockfs(Lock):
             except OSError:
                 pass  # of a mount that is gone
             self.file = None
+
+
+class DlockfsNoTokens(Dlockfs):
+    """With several servers of Redis it has none."""
+
+    def token(self):
+        return None
 
 
 class GlusterFlock(Lock):

@@ -4,6 +4,7 @@
 
     process, host, seed     who it is
     kind, servers, mount    how it locks: a class of locks.py, and where
+    step_s                  how long it waits between two writes
     folder                  with the witness, the register and the folder of histories
 
 The first byte of the witness says what everybody is to do: 0 work, 1 a fault is on (who holds goes on holding, so that the fault
@@ -22,7 +23,6 @@ import locks
 
 WORK, FAULT, END = range(3)
 LONGEST_S = 20  # that a fault keeps anybody holding
-STEP_S = 0.01
 
 
 class Worker:
@@ -48,7 +48,7 @@ class Worker:
         self.note("invoke", "write", lock, value=self.value, token=token)
         print(json.dumps({"lock": lock, "value": self.value, "token": token}), file=self.register, flush=True)
         answer = json.loads(self.register.readline())
-        self.note("ok" if "seq" in answer else "fail", "write", lock, value=self.value, token=token, **answer)
+        self.note("ok" if "was" in answer else "fail", "write", lock, value=self.value, token=token, **answer)
 
     def hold(self, lock, name, token):
         """Until it is over, or the lock says that it is lost; that the register refuses a write does not count."""
@@ -62,7 +62,7 @@ class Worker:
             if time.monotonic() - begin > (LONGEST_S if self.witness[0] == FAULT else seconds):
                 return True
             self.write(name, token)
-            lock.pause(STEP_S)
+            lock.pause(self.config["step_s"])
 
     def cycle(self, lock):
         name = "one" if self.random.random() < 0.7 else f"own-{self.config['host']}"
