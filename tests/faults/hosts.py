@@ -9,6 +9,7 @@ import sys
 import time
 
 from servers import descendants, signal_all, wait_until
+from session import T
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -88,7 +89,7 @@ class DlockfsDaemon(Daemon):
 
     def command(self):
         command = [self.program, "--foreground", "--store", self.store, "--config", f"{self.host.folder}/dlockfs.ini"]
-        return [*command, "--session-timeout", "3s", "-o", "new_root", self.mount]
+        return [*command, "--session-timeout", f"{T:g}s", "-o", "new_root", self.mount]
 
 
 class GlusterDaemon(Daemon):

@@ -2,8 +2,7 @@
 """The contenders' locks, each used as its documentation says, and as carefully as that allows: who can ask whether a lock is still
 held, asks; who is told of its end by listeners or by its own clock, listens and looks.
 
-A class has, besides what is in Lock below, as `servers` addresses HOST:PORT. T is the time after which the servers take a lock away
-from who does not renew it."""
+A class has, besides what is in Lock below, as `servers` addresses HOST:PORT."""
 
 import base64
 import ctypes
@@ -20,7 +19,8 @@ import threading
 import time
 import uuid
 
-T = 3.0  # seconds
+from session import T
+
 CALL_S = 1.0  # for an answer of servers that should come at once
 children = []
 

@@ -8,8 +8,7 @@ import sys
 import time
 
 from servers import signal_all
-
-T = 3.0
+from session import T
 
 # What happens, by the name of the column. What a contender's servers can suffer is in servers.py.
 FAULTS = {

@@ -21,12 +21,13 @@ import worker
 from hosts import DlockfsDaemon, GlusterDaemon, Host, Worker
 from network import Network
 from register import Register
+from session import T
 
 HOSTS = ("A", "B", "C")
 WORKERS = 2  # on each
-PATIENCE_S = 15.0  # for a lock, once nothing goes wrong any more
+PATIENCE_S = 5 * T  # for a lock, once nothing goes wrong any more
 AFTER_S = 0.3  # a fault, who held goes on holding, as somebody who has more to do
-GRACE_S = 6.0  # after a fault, in which a loss is due to it
+GRACE_S = 2 * T  # after a fault, in which a loss is due to it
 
 
 class Contender:

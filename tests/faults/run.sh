@@ -8,6 +8,7 @@
 #     --seed N            from this seed on (1); the same seed is the same plan
 #     --rounds N          so many faults in a history (2)
 #     --step SECONDS      between two writes of a holder (0.01)
+#     --session SECONDS   T, the session timeout (3)
 #     --jobs N            so many histories of each contender at a time, and of all contenders at a time
 #     --minutes N         goes on with further seeds until then
 #     --continue          leaves out what the results have already
@@ -37,6 +38,10 @@ jobs=
 while [ $# -gt 0 ]; do
     case $1 in
         --strict | --promised | --continue) options+=("$1") ;;
+        --session)
+            export SESSION_S=$2
+            shift
+            ;;
         --jobs)
             jobs=$2
             shift

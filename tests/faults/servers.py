@@ -12,7 +12,8 @@ import socket
 import subprocess
 import time
 
-T_S = 3
+from session import T
+
 START_S = 90
 # What can happen to those that have a leader.
 SEVERAL = ("cut-leader", "leader-cut", "leader-kill", "leader-stop", "follower-kill", "follower-stop", "all-kill", "all-wipe")
@@ -405,7 +406,7 @@ class PostgreSQL(Service):
         with open(f"{self.data(server)}/postgresql.conf", "a", encoding="ascii") as file:
             print(f"listen_addresses = '{server.address}'", "unix_socket_directories = ''", "fsync = off", sep="\n", file=file)
             print("tcp_keepalives_idle = 1", "tcp_keepalives_interval = 1", "tcp_keepalives_count = 2", sep="\n", file=file)
-            print(f"tcp_user_timeout = {T_S * 1000}", file=file)
+            print(f"tcp_user_timeout = {T * 1000:.0f}", file=file)
 
     def command(self, server):
         return [*self.as_user, f"{self.programs}/postgres", "-D", self.data(server)]
@@ -444,9 +445,9 @@ class GlusterFS(Service):
             until timeout 5 gluster --mode=script volume list; do sleep 0.1; done
             if ! gluster volume info {self.volume}; then
                 gluster --mode=script volume create {self.volume} {server.address}:{server.folder}/brick force
-                {set_option} network.ping-timeout {T_S}
-                {set_option} client.tcp-user-timeout {T_S}
-                {set_option} server.tcp-user-timeout {T_S}
+                {set_option} network.ping-timeout {T:.0f}
+                {set_option} client.tcp-user-timeout {T:.0f}
+                {set_option} server.tcp-user-timeout {T:.0f}
                 gluster --mode=script volume start {self.volume}
             fi
             touch {server.folder}/ready

@@ -20,9 +20,10 @@ import time
 import traceback
 
 import locks
+from session import T
 
 WORK, FAULT, END = range(3)
-LONGEST_S = 20  # that a fault keeps anybody holding
+LONGEST_S = 7 * T  # that a fault keeps anybody holding
 
 
 class Worker:
