@@ -12,6 +12,7 @@ import random
 import shutil
 import signal
 import sys
+import threading
 import time
 
 import check
@@ -86,6 +87,22 @@ CONTENDERS = {
 CLOCKS = (0.99, 1.0, 1.01)  # how fast those of the hosts run under the fault drift
 
 
+class Stalls:
+    """How late a thread was woken at most that asked to be every 0.05 seconds: what a busy machine does to all that runs on it."""
+
+    def __init__(self):
+        self.longest_s = 0.0
+        self.ended = threading.Event()
+        threading.Thread(target=self.watch, daemon=True).start()
+
+    def watch(self):
+        before = time.monotonic()
+        while not self.ended.wait(0.05):
+            now = time.monotonic()
+            self.longest_s = max(self.longest_s, now - before - 0.05)
+            before = now
+
+
 class Cell:
     """A contender under faults of a kind: one history."""
 
@@ -158,6 +175,7 @@ class Cell:
         arena.set_clocks(CLOCKS if self.fault == "drift" else None)
         arena.revive()
         arena.begin(self.seed)
+        stalls = Stalls()
         self.await_grants(2 * PATIENCE_S)
         possible = [fault for fault in arena.faults if fault != "calm"]
         actor = nemesis.Nemesis(self)
@@ -177,13 +195,15 @@ class Cell:
         time.sleep(1)
         arena.end(PATIENCE_S)
         self.note("over")
+        stalls.ended.set()
         arena.release()
         arena.set_clocks(None)
         events = self.read()
         with open(f"{arena.output}/{arena.key}.{self.fault}.{self.seed}.jsonl", "w", encoding="utf-8") as file:
             for event in events:
                 print(json.dumps(event), file=file)
-        return check.check(events, GRACE_S, PATIENCE_S - 1)
+        counts, found = check.check(events, GRACE_S, PATIENCE_S - 1)
+        return {**counts, "stall_s": stalls.longest_s}, found
 
 
 class Arena:
