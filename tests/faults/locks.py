@@ -93,44 +93,25 @@ class Renewed(Lock):
         self.ended.set()
 
 
-class Dlockfs(Lock):
-    """By flock(2), with `on_lost = SIGUSR1`. Half of all rely on the signal alone, the others on poll(2) alone."""
-
-    TOKEN = 0x8008DF01  # DLOCKFS_IOC_TOKEN
-    told = None
+class Flock(Lock):
+    """flock(2) on a file of a mount."""
 
     def __init__(self, config):
         super().__init__(config)
         self.mount = config["mount"]
-        self.by_signal = config["seed"] % 2
         self.file = None
-        signal.signal(signal.SIGUSR1, self.on_lost)
-
-    @classmethod
-    def on_lost(cls, *_):
-        cls.told = "signal"
 
     def acquire(self, name):
         try:
             self.file = os.open(f"{self.mount}/{name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             fcntl.flock(self.file, fcntl.LOCK_EX)
-            Dlockfs.told = None
-            return self.token()
+            return self.granted()
         except OSError as error:
             self.close()
             raise Failed(error) from error
 
-    def token(self):
-        token = ctypes.c_uint64()
-        fcntl.ioctl(self.file, self.TOKEN, token)
-        return token.value
-
-    def lost(self):
-        if self.by_signal:
-            return self.told
-        poll = select.poll()
-        poll.register(self.file, select.POLLERR)
-        return "poll" if poll.poll(0) else None
+    def granted(self):
+        """The lock is held. Returns the token."""
 
     def release(self):
         self.close()
@@ -144,6 +125,38 @@ class Dlockfs(Lock):
             self.file = None
 
 
+class Dlockfs(Flock):
+    """With `on_lost = SIGUSR1`. Half of all rely on the signal alone, the others on poll(2) alone."""
+
+    TOKEN = 0x8008DF01  # DLOCKFS_IOC_TOKEN
+    told = None
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.by_signal = config["seed"] % 2
+        signal.signal(signal.SIGUSR1, self.on_lost)
+
+    @staticmethod
+    def on_lost(*_):
+        Dlockfs.told = "signal"
+
+    def granted(self):
+        Dlockfs.told = None
+        return self.token()
+
+    def token(self):
+        token = ctypes.c_uint64()
+        fcntl.ioctl(self.file, self.TOKEN, token)
+        return token.value
+
+    def lost(self):
+        if self.by_signal:
+            return self.told
+        poll = select.poll()
+        poll.register(self.file, select.POLLERR)
+        return "poll" if poll.poll(0) else None
+
+
 class DlockfsNoTokens(Dlockfs):
     """With several servers of Redis it has none."""
 
@@ -151,23 +164,15 @@ class DlockfsNoTokens(Dlockfs):
         return None
 
 
-class GlusterFlock(Lock):
-    """flock(2) on a file of GlusterFS. Who holds asks by fsync(2), each sixth of T: a file whose locks the servers have dropped fails."""
+class GlusterFlock(Flock):
+    """On a file of GlusterFS. Who holds asks by fsync(2), each sixth of T: a file whose locks the servers have dropped fails."""
 
     def __init__(self, config):
         super().__init__(config)
-        self.mount = config["mount"]
-        self.file = None
         self.over = None
         self.ended = threading.Event()
 
-    def acquire(self, name):
-        try:
-            self.file = os.open(f"{self.mount}/{name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            fcntl.flock(self.file, fcntl.LOCK_EX)
-        except OSError as error:
-            self.close()
-            raise Failed(error) from error
+    def granted(self):
         self.over = None
         self.ended = threading.Event()
         threading.Thread(target=self.ask, args=[self.ended, self.file], daemon=True).start()
@@ -185,17 +190,9 @@ class GlusterFlock(Lock):
     def lost(self):
         return self.over
 
-    def release(self):
-        self.close()
-
     def close(self):
         self.ended.set()
-        if self.file is not None:
-            try:
-                os.close(self.file)
-            except OSError:
-                pass  # of a mount that is gone
-            self.file = None
+        super().close()
 
 
 class Kazoo(Lock):
