@@ -54,6 +54,8 @@ class Contender:
 # What etc/doc/safety.md and etc/doc/redis.md say that dlockfs cannot do.
 FROZEN = ("host-stop",)
 SET_BACK = ("all-wipe", "backup", "clock")
+# With one of two replicas that has to have a lock, the other one may be promoted.
+PROMOTED = ("leader-cut", "leader-kill", "leader-stop", "leader-move", "leader-disk", "disk", "all-kill")
 CONTENDERS = {
     "dlockfs-zookeeper": Contender(
         "dlockfs, ZooKeeper", servers.ZooKeeper, "Dlockfs", agent=True, but=FROZEN, store="zookeeper://%s/dlockfs"
@@ -67,7 +69,7 @@ CONTENDERS = {
         servers.ReplicatedRedis,
         "Dlockfs",
         agent=True,
-        but=FROZEN + SET_BACK,
+        but=FROZEN + SET_BACK + PROMOTED,
         store="redis+sentinel://%s/main/dlockfs",
         settings=("redis_replicas = 1",),
     ),

@@ -100,7 +100,7 @@ for contender in "${contenders[@]}"; do
         if [ -n "$jobs" ]; then
             play "$contender" "$part" &
             players+=($!)
-            cleanup_fn pkill -P $!
+            cleanup_fn pkill -KILL -P $! # unshare minds no other signal
         else
             play "$contender" 1 || status=$?
         fi

@@ -23,6 +23,7 @@ import locks
 from session import T
 
 WORK, FAULT, END = range(3)
+LOOK_S = 0.01  # between two looks whether the lock is lost
 LONGEST_S = 7 * T  # that a fault keeps anybody holding
 
 
@@ -53,17 +54,20 @@ class Worker:
 
     def hold(self, lock, name, token):
         """Until it is over, or the lock says that it is lost; that the register refuses a write does not count."""
-        begin = time.monotonic()
+        begin = written = time.monotonic()
         seconds = self.random.uniform(0.05, 0.3)
         while True:
             lost = lock.lost()
             if lost:
                 self.note("info", "told", name, reason=lost)
                 return False
-            if time.monotonic() - begin > (LONGEST_S if self.witness[0] == FAULT else seconds):
+            now = time.monotonic()
+            if now - begin > (LONGEST_S if self.witness[0] == FAULT else seconds):
                 return True
-            self.write(name, token)
-            lock.pause(self.config["step_s"])
+            if now >= written:
+                self.write(name, token)
+                written = now + self.config["step_s"]
+            lock.pause(LOOK_S)
 
     def cycle(self, lock):
         name = "one" if self.random.random() < 0.7 else f"own-{self.config['host']}"
