@@ -45,8 +45,12 @@ def signal_all(pids, number):
 
 
 def traced(pid):
-    with open(f"/proc/{pid}/status", encoding="ascii") as file:
-        return "TracerPid:\t0\n" not in file.read()
+    """Or has ended."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            return "TracerPid:\t0\n" not in file.read()
+    except OSError:
+        return True
 
 
 def wait_until(what, condition, seconds=START_S):
@@ -90,7 +94,7 @@ class Server:
         pids = descendants(self.process.pid)
         command = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e", f"inject={calls}"]
         tracer = subprocess.Popen([*command, *(word for pid in pids for word in ("-p", str(pid)))], stderr=subprocess.DEVNULL)
-        wait_until(f"{self.folder} is traced", lambda: traced(pids[-1]) or tracer.poll() is not None)
+        wait_until(f"{self.folder} is traced", lambda: all(map(traced, pids)) or tracer.poll() is not None)
         return tracer
 
     def kill(self):
