@@ -270,7 +270,8 @@ class Arena:
         """A history."""
         for each in range(len(self.witness)):
             self.witness[each] = worker.WORK
-        config = {"seed": seed, "kind": self.contender.kind, "servers": self.service.addresses, "folder": self.folder, "step_s": self.options.step}
+        config = {"seed": seed, "kind": self.contender.kind, "servers": self.service.addresses, "folder": self.folder}
+        config["step_s"] = self.options.step
         config["java"] = ["java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", self.options.classpath]
         slot = 0
         for host in self.hosts:

@@ -128,7 +128,8 @@ def main():
         row = [cell(together(totals[key, fault] for fault in faults)) for faults in columns.values()]
         total = together(total for (each, _), total in totals.items() if each == key)
         calm, cut = totals[key, "calm"], together(totals[key, fault] for fault in ("cut", "cut-out", "cut-in"))
-        row += [f"{cut['told_after_s']:.1f} s" if cut["told_after_s"] else "never", f"{total['away_s']:.1f} s", str(calm["overtaken"]) if calm["histories"] else "-"]
+        told = f"{cut['told_after_s']:.1f} s" if cut["told_after_s"] else "never"
+        row += [told if cut["histories"] else "-", f"{total['away_s']:.1f} s", str(calm["overtaken"]) if calm["histories"] else "-"]
         print("|", " | ".join([contender.label, *row, str(total["acquired"]), str(total["faults"])]), "|")
 
 
