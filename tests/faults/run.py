@@ -371,6 +371,15 @@ class Player:
         self.arena = None
 
 
+def reap():
+    """Goes on in a child. The first process of a namespace waits for those whose parents have ended, until that child has."""
+    child = os.fork()
+    while child:
+        ended, status = os.wait()
+        if ended == child:
+            sys.exit(os.waitstatus_to_exitcode(status) & 255)
+
+
 def main():
     if sys.argv[1:] == ["--list"]:
         print(*(f"{key}: {contender.label}" for key, contender in CONTENDERS.items()), sep="\n")
@@ -391,7 +400,9 @@ def main():
     parser.add_argument("--promised", action="store_true")
     parser.add_argument("--strict", action="store_true")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # else it is ignored by the first process of a namespace
+    if os.getpid() == 1:
+        reap()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     network = Network()
     player = Player(options, network)
     try:
