@@ -103,7 +103,7 @@ static void note_way(const struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
 
-	if (!claim->rivaled || engine->events->on_ask == NULL)
+	if (!claim->rivaled || !engine->has_peers)
 		return;
 	if (bequest_passes(claim))
 		engine->count.by_message++;

@@ -54,6 +54,11 @@ void engine_set_abilities(struct engine *engine, unsigned abilities)
 	engine->abilities = abilities;
 }
 
+void engine_set_peers(struct engine *engine, bool has_peers)
+{
+	engine->has_peers = has_peers;
+}
+
 void engine_stop(struct engine *engine)
 {
 	struct lock *lock;
@@ -154,6 +159,7 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 	engine->limits.placing = PLACING_MAX;
 	engine->limits.proofs = STORE_PROOFS_MAX;
 	engine->abilities = STORE_HAS_ALL;
+	engine->has_peers = events->on_ask != NULL;
 	engine->tenant.kind = &tenant_none;
 	engine->agenda.end_wish = end_wish;
 	engine->agenda.end_test = end_test;

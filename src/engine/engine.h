@@ -102,6 +102,10 @@ void engine_set_store(struct engine *engine, struct store *store);
  * is refused with -ENOLCK. */
 void engine_set_abilities(struct engine *engine, unsigned abilities);
 
+/* Whether this host listens to other hosts (books/bequest.h); it does, unless this is called, if
+ * events->on_ask is set. Who has asked, or is an heir already, stays that. */
+void engine_set_peers(struct engine *engine, bool has_peers);
+
 /* So many claims of a lock are placed at a time, 500 unless this is called, for tests. What is
  * under way takes more memory than a claim that waits. */
 void engine_set_placing_max(struct engine *engine, size_t claims);

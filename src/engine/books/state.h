@@ -197,6 +197,7 @@ struct engine {
 	void *context;
 	struct store *store;
 	unsigned abilities; /* STORE_HAS_..., of the store */
+	bool has_peers;	    /* engine_set_peers() */
 	struct saving saving;
 	struct state_item item;
 	struct issued issued;
