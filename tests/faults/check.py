@@ -11,9 +11,9 @@ The history alone counts, whoever wrote it. It has a JSON object a line, in any 
               anything any more)
     lock      which
     token     of acquire ok and of write: the fencing token, or null where the contender has none
-    seq, was, value, at
-              of write: the register is set to `value` and gives what it `was` before. As the register itself says: this
-              was its change number `seq` (from 1), made `at` that time. fail: it has seen a larger token
+    was, value, at
+              of write: the register is set to `value` and gives what it `was` before (null: nothing). It says itself that
+              this was `at` that time. fail: it has seen a larger token
 
 A process holds a lock from acquire ok until it asks for release, is told, or is killed; a write in that time is what it does
 to others because it believes that it holds. So two hold at once if one writes after another process was granted the lock:
@@ -23,13 +23,11 @@ to others because it believes that it holds. So two hold at once if one writes a
     lost        holders that were told although no fault was near (--grace SECONDS behind each fault)
     back        grants with a token that is not greater than that of one which was over before, or known when they were asked for
     stuck       calls that had no answer at the end, --patience SECONDS after the last fault and after they were made
+    fault_s     how long a fault was on, in all
+    under_s     from the begin of the first fault until no more came
     away        the longest time from the end of a fault to the next grant
     overtaken   grants to somebody who asked at least --margin SECONDS later than one who waited then
-    register    whether the register is linearizable
-
-Why that is enough for the register: a write reports its number in the register's own order. If these numbers are 1 to N
-without a gap, each `was` is the value before, and no write that ended before another began has the larger number, then this
-very order is a linearization. A write without an answer may be the one that a gap needs, and only that one.
+    register    registers that are not linearizable (linearizable.py), of which each lock has one
 
 Ends with 1 if the history is broken, or if --strict is given and there is anything of double, late, lost, back or stuck, or
 a register that is not linearizable.
@@ -39,6 +37,9 @@ import argparse
 import collections
 import json
 import sys
+
+import linearizable
+from linearizable import Operation
 
 INFINITY = float("inf")
 
@@ -71,13 +72,13 @@ class Write:
         self.token = event.get("token")
         self.value = event["value"]
         self.lock = event["lock"]
-        self.seq = self.was = self.at = None
+        self.was = self.at = None
         self.refused = False
 
     def answered(self, event):
         self.end = event["time"]
         self.refused = event["type"] == "fail"
-        self.seq, self.was = event.get("seq"), event.get("was")
+        self.was = event.get("was")
         self.at = event.get("at")
 
     @property
@@ -257,6 +258,13 @@ class Checker:
             away = max(away, after - end)
         return {"stuck": stuck, "away_s": away / 1e9}
 
+    def duration(self):
+        """How long a fault was on, and how long it took from the first one until the service and the locks had got over the last."""
+        calm = self.history.calm if self.history.calm is not None else self.history.over
+        on = sum(min(end, calm) - begin for begin, end, _ in self.history.faults)
+        first = min((begin for begin, *_ in self.history.faults), default=calm)
+        return {"fault_s": on / 1e9, "under_s": (calm - first) / 1e9}
+
     def order(self):
         overtaken = 0
         for waits in self.history.waits.values():
@@ -269,38 +277,17 @@ class Checker:
         return {"overtaken": overtaken}
 
     def register(self):
-        problems = 0
-
-        def problem(text):
-            nonlocal problems
-            problems += 1
-            self.say("register", text)
-
         by_lock = collections.defaultdict(list)
         for write in self.history.writes:
             by_lock[write.lock].append(write)
+        problems = 0
         for lock, writes in by_lock.items():
-            done = sorted((write for write in writes if write.seq is not None and not write.refused), key=lambda write: write.seq)
-            unknown = {write.value: write for write in writes if write.end == INFINITY}
-            value, number, latest, token = None, 0, None, None
-            for write in done:
-                if write.seq == number:
-                    problem(f"{lock}: two changes have number {number}")
-                elif write.seq > number + 1:
-                    missing = write.seq - number - 1
-                    # Whoever has no answer may have made these changes; the value before this one must be one of theirs.
-                    if missing > len(unknown) or write.was not in unknown or unknown[write.was].begin > write.end:
-                        problem(f"{lock}: change {write.seq} follows {number}")
-                elif write.was != value:
-                    problem(f"{lock}: change {write.seq} found {write.was} instead of {value}")
-                if latest is not None and write.end < latest:
-                    problem(f"{lock}: change {write.seq} ended before an earlier one began")
-                if write.token is not None and token is not None and write.token < token:
-                    problem(f"{lock}: change {write.seq} was accepted with token {write.token} after {token}")
-                if write.token is not None:
-                    token = max(token if token is not None else write.token, write.token)
-                latest = max(latest if latest is not None else write.begin, write.begin)
-                value, number = write.value, write.seq
+            operations = [Operation(each.begin, each.end, each.value, each.was, each.token, each.refused) for each in writes]
+            culprit = linearizable.search(operations)
+            if culprit:
+                problems += 1
+                seen = "was refused" if culprit.refused else f"found {culprit.was}"
+                self.say("register", f"{lock}: no order explains that {culprit.value}, at {culprit.begin / 1e9:.3f}, {seen}")
         return {"register": problems}
 
     def check(self):
@@ -310,6 +297,7 @@ class Checker:
             "writes": len(self.history.writes),
             "refused": sum(write.refused for write in self.history.writes),
             "faults": len(self.history.faults),
+            **self.duration(),
         }
         for part in (self.exclusion, self.losses, self.tokens, self.liveness, self.order, self.register):
             counts.update(part())

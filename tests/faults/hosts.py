@@ -9,8 +9,15 @@ import sys
 import time
 
 from servers import descendants, signal_all, wait_until
+from session import T
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def name(pid):
+    """Of the program that the process runs."""
+    with open(f"/proc/{pid}/comm", encoding="ascii") as file:
+        return file.read().strip()
 
 
 class Daemon:
@@ -22,6 +29,7 @@ class Daemon:
         self.host = host
         self.mount = f"{host.folder}/{host.name}"
         self.process = None
+        self.environment = {}
 
     def command(self):
         raise NotImplementedError
@@ -31,7 +39,12 @@ class Daemon:
         command = self.command()
         with open(f"{self.host.folder}/{self.host.name}.log", "ab") as log:
             self.process = subprocess.Popen(
-                self.host.machine.inside(*command), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                self.host.machine.inside(*command),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={**os.environ, **self.environment},
             )
         wait_until(f"{self.mount} is mounted", self.mounted)
 
@@ -64,16 +77,19 @@ class DlockfsDaemon(Daemon):
 
     type = "fuse.dlockfs"
 
-    def __init__(self, host, program, store):
+    def __init__(self, host, program, store, settings=()):
         super().__init__(host)
         self.program = program
         self.store = store
         with open(f"{host.folder}/dlockfs.ini", "w", encoding="ascii") as file:
-            print("[locks]", "on_lost = SIGUSR1", sep="\n", file=file)
+            print("[store]", *settings, "[locks]", "on_lost = SIGUSR1", sep="\n", file=file)
+
+    def guards(self):
+        return [pid for pid in descendants(self.process.pid) if name(pid) == "dlockfs-guard"]
 
     def command(self):
         command = [self.program, "--foreground", "--store", self.store, "--config", f"{self.host.folder}/dlockfs.ini"]
-        return [*command, "--session-timeout", "3s", "-o", "new_root", self.mount]
+        return [*command, "--session-timeout", f"{T:g}s", "-o", "new_root", self.mount]
 
 
 class GlusterDaemon(Daemon):
@@ -139,12 +155,7 @@ class Worker:
 
     def agents(self):
         """Those of its processes that lock on its behalf."""
-        found = []
-        for pid in self.pids():
-            with open(f"/proc/{pid}/comm", encoding="ascii") as file:
-                if file.read().strip() == "etcdctl":
-                    found.append(pid)
-        return found
+        return [pid for pid in self.pids() if name(pid) == "etcdctl"]
 
     def kill(self):
         """Returns when it was over."""

@@ -2,8 +2,7 @@
 """The contenders' locks, each used as its documentation says, and as carefully as that allows: who can ask whether a lock is still
 held, asks; who is told of its end by listeners or by its own clock, listens and looks.
 
-A class has, besides what is in Lock below, as `servers` addresses HOST:PORT. T is the time after which the servers take a lock away
-from who does not renew it."""
+A class has, besides what is in Lock below, as `servers` addresses HOST:PORT."""
 
 import base64
 import ctypes
@@ -20,7 +19,8 @@ import threading
 import time
 import uuid
 
-T = 3.0  # seconds
+from session import T
+
 CALL_S = 1.0  # for an answer of servers that should come at once
 children = []
 
@@ -93,41 +93,25 @@ class Renewed(Lock):
         self.ended.set()
 
 
-class Dlockfs(Lock):
-    """By flock(2), with `on_lost = SIGUSR1`. Half of all rely on the signal alone, the others on poll(2) alone."""
-
-    TOKEN = 0x8008DF01  # DLOCKFS_IOC_TOKEN
-    told = None
+class Flock(Lock):
+    """flock(2) on a file of a mount."""
 
     def __init__(self, config):
         super().__init__(config)
         self.mount = config["mount"]
-        self.by_signal = config["seed"] % 2
         self.file = None
-        signal.signal(signal.SIGUSR1, self.on_lost)
-
-    @classmethod
-    def on_lost(cls, *_):
-        cls.told = "signal"
 
     def acquire(self, name):
         try:
             self.file = os.open(f"{self.mount}/{name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             fcntl.flock(self.file, fcntl.LOCK_EX)
-            Dlockfs.told = None
-            token = ctypes.c_uint64()
-            fcntl.ioctl(self.file, self.TOKEN, token)
-            return token.value
+            return self.granted()
         except OSError as error:
             self.close()
             raise Failed(error) from error
 
-    def lost(self):
-        if self.by_signal:
-            return self.told
-        poll = select.poll()
-        poll.register(self.file, select.POLLERR)
-        return "poll" if poll.poll(0) else None
+    def granted(self):
+        """The lock is held. Returns the token."""
 
     def release(self):
         self.close()
@@ -141,23 +125,54 @@ class Dlockfs(Lock):
             self.file = None
 
 
-class GlusterFlock(Lock):
-    """flock(2) on a file of GlusterFS. Who holds asks by fsync(2), each sixth of T: a file whose locks the servers have dropped fails."""
+class Dlockfs(Flock):
+    """With `on_lost = SIGUSR1`. Half of all rely on the signal alone, the others on poll(2) alone."""
+
+    TOKEN = 0x8008DF01  # DLOCKFS_IOC_TOKEN
+    told = None
 
     def __init__(self, config):
         super().__init__(config)
-        self.mount = config["mount"]
-        self.file = None
+        self.by_signal = config["seed"] % 2
+        signal.signal(signal.SIGUSR1, self.on_lost)
+
+    @staticmethod
+    def on_lost(*_):
+        Dlockfs.told = "signal"
+
+    def granted(self):
+        Dlockfs.told = None
+        return self.token()
+
+    def token(self):
+        token = ctypes.c_uint64()
+        fcntl.ioctl(self.file, self.TOKEN, token)
+        return token.value
+
+    def lost(self):
+        if self.by_signal:
+            return self.told
+        poll = select.poll()
+        poll.register(self.file, select.POLLERR)
+        return "poll" if poll.poll(0) else None
+
+
+class DlockfsNoTokens(Dlockfs):
+    """With several servers of Redis it has none."""
+
+    def token(self):
+        return None
+
+
+class GlusterFlock(Flock):
+    """On a file of GlusterFS. Who holds asks by fsync(2), each sixth of T: a file whose locks the servers have dropped fails."""
+
+    def __init__(self, config):
+        super().__init__(config)
         self.over = None
         self.ended = threading.Event()
 
-    def acquire(self, name):
-        try:
-            self.file = os.open(f"{self.mount}/{name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            fcntl.flock(self.file, fcntl.LOCK_EX)
-        except OSError as error:
-            self.close()
-            raise Failed(error) from error
+    def granted(self):
         self.over = None
         self.ended = threading.Event()
         threading.Thread(target=self.ask, args=[self.ended, self.file], daemon=True).start()
@@ -175,17 +190,9 @@ class GlusterFlock(Lock):
     def lost(self):
         return self.over
 
-    def release(self):
-        self.close()
-
     def close(self):
         self.ended.set()
-        if self.file is not None:
-            try:
-                os.close(self.file)
-            except OSError:
-                pass  # of a mount that is gone
-            self.file = None
+        super().close()
 
 
 class Kazoo(Lock):

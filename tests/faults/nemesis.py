@@ -8,8 +8,7 @@ import sys
 import time
 
 from servers import signal_all
-
-T = 3.0
+from session import T
 
 # What happens, by the name of the column. What a contender's servers can suffer is in servers.py.
 FAULTS = {
@@ -17,29 +16,43 @@ FAULTS = {
     "cut": "nothing passes between the holder's host and the servers",
     "cut-out": "what the holder's host sends to the servers is dropped",
     "cut-in": "what the servers send to the holder's host is dropped",
+    "cut-leader": "nothing passes between the holder's host and the leader; the other servers are reached",
     "flap": "the link of the holder's host goes and comes, each for 0.05 to 0.4 T",
+    "link-lossy": "a third of the packets of the holder's host are lost, both ways",
+    "link-slow": "the link of the holder's host lets 4,000 bytes a second pass, both ways, and drops what would wait for longer than T",
     "holder-stop": "the process that holds is stopped, and goes on",
     "holder-kill": "the process that holds is killed",
     "agent-stop": "what locks on its behalf, a daemon or etcdctl, is stopped, and goes on",
     "agent-kill": "the same is killed",
+    "guard-stop": "what tells of a loss when the daemon cannot is stopped, and goes on",
+    "guard-kill": "the same is killed",
     "host-stop": "all processes of the holder's host are stopped, and go on",
     "leader-cut": "nothing passes between the leader and the other servers; clients reach all",
     "leader-kill": "the leader, or the only server, is killed, and started again with its data",
     "leader-stop": "the same is stopped, and goes on",
     "leader-move": "the service makes another server the leader, by its own command",
+    "leader-disk": "what the leader, or the only server, writes to its disk is there 0.2 to 0.7 T later",
+    "follower-kill": "one that does not lead is killed, and started again with its data",
+    "follower-stop": "the same is stopped, and goes on",
+    "disk": "what any server writes to its disk is there 0.05 to 0.3 T later",
+    "compact": "the service drops what it keeps of the past, by its own command, again and again",
     "all-kill": "all servers are killed, and started again with their data",
     "all-wipe": "all servers are killed, and started again without their data",
     "backup": "all servers are killed, and started again with the data of a backup from before",
     "clock": "the wall clocks of all servers are an hour ahead, and right again later",
+    "drift": "as cut, where the clocks of the hosts run slow by 1 %, right, and fast by 1 %, in the whole history",
 }
-HOST_FAULTS = ("cut", "cut-out", "cut-in", "flap", "holder-stop", "holder-kill", "host-stop")
+HOST_FAULTS = ("cut", "cut-out", "cut-in", "flap", "link-lossy", "link-slow", "holder-stop", "holder-kill", "host-stop")
 AGENT_FAULTS = ("agent-stop", "agent-kill")
-SHORT = ("leader-move", "agent-kill", "holder-kill")  # nothing has to be undone
+GUARD_FAULTS = ("guard-stop", "guard-kill")
+WHOLE = ("drift",)  # not one of many in a history
+SHORT = ("leader-move", "agent-kill", "guard-kill", "holder-kill")  # nothing has to be undone
 
 
 def plan(fault, seed, rounds, possible):
     """The faults of a cell, and for how long each. `mix` draws from those that are possible."""
     choice = random.Random(f"{fault} {seed}")
+    possible = [each for each in possible if each not in WHOLE]
     deck = []
     for number in range(rounds):
         deck = deck or choice.sample(sorted(possible), len(possible))
@@ -66,13 +79,25 @@ class Nemesis:
         time.sleep(seconds)
 
     def cut(self, seconds, holder, way="both"):
-        host, servers = [holder.host.machine], self.service.machines
+        host = [holder.host.machine]
+        servers = [self.service.leader().machine] if way == "leader" else self.service.machines
         if way != "in":
             self.network.drop(host, servers)
         if way != "out":
             self.network.drop(servers, host)
         time.sleep(seconds)
         self.network.heal()
+
+    def drift(self, seconds, holder):
+        self.cut(seconds, holder)
+
+    def link(self, seconds, holder, what):
+        if what == "lossy":
+            self.network.lose(holder.host.machine, 0.33)
+        else:
+            self.network.slow(holder.host.machine, 4000, T)
+        time.sleep(seconds)
+        self.network.mend(holder.host.machine)
 
     def flap(self, seconds, holder):
         end = time.monotonic() + seconds
@@ -108,6 +133,14 @@ class Nemesis:
             daemon.kill()
             time.sleep(seconds)
 
+    def guard(self, seconds, holder, what):
+        guards = holder.host.daemon.guards()
+        if what == "stop":
+            self.stopped(self.signals(guards), seconds)
+        else:
+            signal_all(guards, signal.SIGKILL)
+            time.sleep(seconds)
+
     def host(self, seconds, holder, _):
         self.stopped(holder.host.signal, seconds)
 
@@ -124,10 +157,40 @@ class Nemesis:
         elif what == "move":
             self.service.move_leader()
             time.sleep(seconds)
+        elif what == "disk":
+            self.disks([leader], seconds, self.cell.random.uniform(0.2, 0.7) * T)
         else:
-            leader.kill()
-            time.sleep(seconds / 3)
-            self.service.launch(leader)
+            self.restart(leader, seconds)
+
+    def restart(self, server, seconds):
+        server.kill()
+        time.sleep(seconds / 3)
+        self.service.launch(server)
+
+    def follower(self, seconds, _, what):
+        server = self.service.followers()[0]
+        if what == "stop":
+            self.stopped(server.signal, seconds)
+        else:
+            self.restart(server, seconds)
+
+    def disk(self, seconds, _):
+        self.disks(self.service.servers, seconds, self.cell.random.uniform(0.05, 0.3) * T)
+
+    @staticmethod
+    def disks(servers, seconds, late):
+        tracers = [server.slow_disk(late) for server in servers]
+        time.sleep(seconds)
+        for tracer in tracers:
+            tracer.terminate()
+        for tracer in tracers:
+            tracer.wait()
+
+    def compact(self, seconds, _):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.service.compact()
+            time.sleep(0.2)
 
     def all(self, seconds, _, what):
         for server in self.service.servers:

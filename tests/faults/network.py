@@ -15,6 +15,7 @@ def run(*command, **options):
 class Machine:
     def __init__(self, number, name):
         self.name = name
+        self.number = number
         self.address = f"10.77.{number}.2"
         self.holder = subprocess.Popen(SLEEP)
         self.namespace = f"/proc/{self.holder.pid}/ns/net"
@@ -64,6 +65,25 @@ class Network:
         """All passes again."""
         self._tell(*(f"rule del {rule}" for rule in self.dropped))
         self.dropped = []
+
+    def lose(self, machine, share):
+        """So much of what comes from the machine and goes to it is lost, until mend."""
+        for way in ("--source", "--destination"):
+            rule = [way, machine.address, "-m", "statistic", "--mode", "random", "--probability", str(share)]
+            run("iptables", "--wait", "--append", "FORWARD", *rule, "--jump", "DROP")
+
+    def slow(self, machine, bytes_per_s, longest_s):
+        """So much passes to the machine and from it, and what would have to wait for longer is lost, until mend."""
+        limit = ["rate", f"{8 * bytes_per_s}bit", "burst", "3000", "limit", str(int(bytes_per_s * longest_s))]
+        run("tc", "qdisc", "replace", "dev", f"near{machine.number}", "root", "tbf", *limit)
+        run(*machine.inside("tc", "qdisc", "replace", "dev", f"far{machine.number}", "root", "tbf", *limit))
+
+    def mend(self, machine):
+        """The link is as fast as ever, and loses nothing."""
+        run("iptables", "--wait", "--flush", "FORWARD")
+        for command in (["tc"], machine.inside("tc")):
+            name = f"near{machine.number}" if command == ["tc"] else f"far{machine.number}"
+            subprocess.run([*command, "qdisc", "del", "dev", name, "root"], check=False, capture_output=True)
 
     def clear(self):
         """All machines are gone."""

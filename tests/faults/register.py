@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The register that holders write to: one for each lock, with the fencing tokens that it has seen. It serves on a socket of the
-file system, which passes no link that a fault cuts, and numbers the changes in its own order.
+file system, which passes no link that a fault cuts.
 
 A request is a JSON line with `lock`, `value` and `token` (or null). The answer has `at`, the time of the change by
-CLOCK_MONOTONIC, and `seq` and `was`, or nothing of these two if the token is smaller than one that was seen."""
+CLOCK_MONOTONIC, and what the value `was`, but if the token is smaller than one that was seen."""
 
 import json
 import socket
@@ -14,7 +14,7 @@ import time
 class Register:
     def __init__(self, path):
         self.guard = threading.Lock()
-        self.locks = {}  # by name: the number of the last change, the value, the greatest token
+        self.locks = {}  # by name: the value, the greatest token
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.bind(path)
         self.socket.listen(64)
@@ -41,8 +41,8 @@ class Register:
     def _write(self, lock, value, token):
         with self.guard:
             at = time.monotonic_ns()
-            seq, was, seen = self.locks.get(lock, (0, None, None))
+            was, seen = self.locks.get(lock, (None, None))
             if token is not None and seen is not None and token < seen:
                 return {"at": at}
-            self.locks[lock] = seq + 1, value, seen if token is None else token
-            return {"at": at, "seq": seq + 1, "was": was}
+            self.locks[lock] = value, seen if token is None else token
+            return {"at": at, "was": was}

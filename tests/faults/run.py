@@ -12,6 +12,7 @@ import random
 import shutil
 import signal
 import sys
+import threading
 import time
 
 import check
@@ -21,36 +22,60 @@ import worker
 from hosts import DlockfsDaemon, GlusterDaemon, Host, Worker
 from network import Network
 from register import Register
+from session import T
 
 HOSTS = ("A", "B", "C")
 WORKERS = 2  # on each
-PATIENCE_S = 15.0  # for a lock, once nothing goes wrong any more
+PATIENCE_S = 5 * T  # for a lock, once nothing goes wrong any more
 AFTER_S = 0.3  # a fault, who held goes on holding, as somebody who has more to do
-GRACE_S = 6.0  # after a fault, in which a loss is due to it
+GRACE_S = 2 * T  # after a fault, in which a loss is due to it
 
 
 class Contender:
-    """`promised` is what it promises to survive without two holders at once, of its faults; only that of dlockfs is asked for."""
+    """`promised` is what it promises to survive without two holders at once, of its faults; only that of dlockfs is asked for.
+    `store` is how the store is named of who mounts it, with %s for the addresses, and `settings` what else has to be said of it."""
 
-    def __init__(self, label, service, kind, agent=False, but=()):
+    def __init__(self, label, service, kind, agent=False, but=(), store="", settings=()):
         self.label = label
         self.service = service
         self.kind = kind
         self.agent = agent
+        self.store = store
+        self.settings = settings
         self.promised = [fault for fault in self.faults() if fault not in but]
 
     def faults(self):
         agents = nemesis.AGENT_FAULTS if self.agent else ()
-        return [fault for fault in nemesis.FAULTS if fault in ("calm", *nemesis.HOST_FAULTS, *agents, *self.service.faults)]
+        guards = nemesis.GUARD_FAULTS + nemesis.WHOLE if self.store else ()
+        possible = ("calm", *nemesis.HOST_FAULTS, *agents, *guards, *self.service.faults)
+        return [fault for fault in nemesis.FAULTS if fault in possible]
 
 
 # What etc/doc/safety.md and etc/doc/redis.md say that dlockfs cannot do.
 FROZEN = ("host-stop",)
 SET_BACK = ("all-wipe", "backup", "clock")
+# With one of two replicas that has to have a lock, the other one may be promoted.
+PROMOTED = ("leader-cut", "leader-kill", "leader-stop", "leader-move", "leader-disk", "disk", "all-kill")
 CONTENDERS = {
-    "dlockfs-zookeeper": Contender("dlockfs, ZooKeeper", servers.ZooKeeper, "Dlockfs", agent=True, but=FROZEN),
-    "dlockfs-etcd": Contender("dlockfs, etcd", servers.Etcd, "Dlockfs", agent=True, but=FROZEN),
-    "dlockfs-redis": Contender("dlockfs, Redis", servers.Redis, "Dlockfs", agent=True, but=FROZEN + SET_BACK),
+    "dlockfs-zookeeper": Contender(
+        "dlockfs, ZooKeeper", servers.ZooKeeper, "Dlockfs", agent=True, but=FROZEN, store="zookeeper://%s/dlockfs"
+    ),
+    "dlockfs-etcd": Contender("dlockfs, etcd", servers.Etcd, "Dlockfs", agent=True, but=FROZEN, store="etcd://%s/dlockfs"),
+    "dlockfs-redis": Contender(
+        "dlockfs, Redis", servers.Redis, "Dlockfs", agent=True, but=FROZEN + SET_BACK, store="redis://%s/dlockfs"
+    ),
+    "dlockfs-sentinel": Contender(
+        "dlockfs, Redis, Sentinel",
+        servers.ReplicatedRedis,
+        "Dlockfs",
+        agent=True,
+        but=FROZEN + SET_BACK + PROMOTED,
+        store="redis+sentinel://%s/main/dlockfs",
+        settings=("redis_replicas = 1",),
+    ),
+    "dlockfs-five": Contender(
+        "dlockfs, five of Redis", servers.FiveRedis, "DlockfsNoTokens", agent=True, but=FROZEN + SET_BACK, store="redis://%s/dlockfs"
+    ),
     "curator": Contender("Curator InterProcessMutex", servers.ZooKeeper, "Curator"),
     "kazoo": Contender("kazoo Lock", servers.ZooKeeper, "Kazoo"),
     "etcd-api": Contender("etcd lock API", servers.Etcd, "EtcdApi"),
@@ -61,7 +86,23 @@ CONTENDERS = {
     "postgresql": Contender("PostgreSQL advisory lock", servers.PostgreSQL, "Postgres"),
     "glusterfs": Contender("flock on GlusterFS", servers.GlusterFS, "GlusterFlock", agent=True),
 }
-STORES = {servers.ZooKeeper: "zookeeper", servers.Etcd: "etcd", servers.Redis: "redis"}
+CLOCKS = (0.99, 1.0, 1.01)  # how fast those of the hosts run under the fault drift
+
+
+class Stalls:
+    """How late a thread was woken at most that asked to be every 0.05 seconds: what a busy machine does to all that runs on it."""
+
+    def __init__(self):
+        self.longest_s = 0.0
+        self.ended = threading.Event()
+        threading.Thread(target=self.watch, daemon=True).start()
+
+    def watch(self):
+        before = time.monotonic()
+        while not self.ended.wait(0.05):
+            now = time.monotonic()
+            self.longest_s = max(self.longest_s, now - before - 0.05)
+            before = now
 
 
 class Cell:
@@ -77,6 +118,8 @@ class Cell:
         self.random = random.Random(f"{fault} {seed}")
         self.folder = f"{arena.folder}/history"
         self.events = []
+        self.places = {}  # how far each worker's file was read
+        self.grants = []  # of the lock `one`: when, and which host
 
     def note(self, call, value=""):
         event = {"time": time.monotonic_ns(), "process": "nemesis", "host": "", "type": "info", "f": call, "lock": "", "value": value}
@@ -95,11 +138,18 @@ class Cell:
 
     def granted(self, since):
         """The hosts that were granted the lock `one` since then."""
-        return {
-            event["host"]
-            for event in self.read()
-            if event["time"] > since and event["f"] == "acquire" and event["type"] == "ok" and event["lock"] == "one"
-        }
+        for name in glob.glob(f"{self.folder}/*"):
+            with open(name, "rb") as file:
+                file.seek(self.places.get(name, 0))
+                lines = file.read()
+            lines = lines[: lines.rfind(b"\n") + 1]
+            self.places[name] = self.places.get(name, 0) + len(lines)
+            for line in lines.splitlines():
+                if b'"acquire"' in line:
+                    event = json.loads(line)
+                    if event["type"] == "ok" and event["lock"] == "one":
+                        self.grants.append((event["time"], event["host"]))
+        return {host for time, host in self.grants if time > since}
 
     def await_grants(self, seconds):
         since, end = time.monotonic_ns(), time.monotonic() + seconds
@@ -124,8 +174,10 @@ class Cell:
         shutil.rmtree(self.folder, ignore_errors=True)
         os.mkdir(self.folder)
         arena.register.clear()
+        arena.set_clocks(CLOCKS if self.fault == "drift" else None)
         arena.revive()
         arena.begin(self.seed)
+        stalls = Stalls()
         self.await_grants(2 * PATIENCE_S)
         possible = [fault for fault in arena.faults if fault != "calm"]
         actor = nemesis.Nemesis(self)
@@ -145,12 +197,15 @@ class Cell:
         time.sleep(1)
         arena.end(PATIENCE_S)
         self.note("over")
+        stalls.ended.set()
         arena.release()
+        arena.set_clocks(None)
         events = self.read()
         with open(f"{arena.output}/{arena.key}.{self.fault}.{self.seed}.jsonl", "w", encoding="utf-8") as file:
             for event in events:
                 print(json.dumps(event), file=file)
-        return check.check(events, GRACE_S, PATIENCE_S - 1)
+        counts, found = check.check(events, GRACE_S, PATIENCE_S - 1)
+        return {**counts, "stall_s": stalls.longest_s}, found
 
 
 class Arena:
@@ -172,6 +227,7 @@ class Arena:
             self.witness = mmap.mmap(file.fileno(), 0)
         self.faults = self.contender.promised if options.promised else self.contender.faults()
         self.options = options
+        self.clocks = None
 
     def start(self):
         self.service.start()
@@ -184,10 +240,20 @@ class Arena:
 
     def daemon(self, host):
         """Of a contender that is a file system."""
-        if self.contender.kind == "Dlockfs":
-            store = f"{STORES[self.contender.service]}://{','.join(self.service.addresses)}/dlockfs"
-            return DlockfsDaemon(host, self.options.dlockfs, store)
+        if self.contender.store:
+            store = self.contender.store % ",".join(self.service.addresses)
+            return DlockfsDaemon(host, self.options.dlockfs, store, self.contender.settings)
         return GlusterDaemon(host, self.service) if self.contender.kind == "GlusterFlock" else None
+
+    def set_clocks(self, rates):
+        """Of the hosts' daemons, which are started anew for that; None: all are right."""
+        if rates == self.clocks:
+            return
+        for host, rate in zip(self.hosts, rates or [1.0] * len(self.hosts)):
+            host.daemon.end()
+            host.daemon.environment = {} if rate == 1.0 else {"LD_PRELOAD": self.options.skew, "TEST_CLOCK_RATE": str(rate)}
+            host.daemon.start()
+        self.clocks = rates
 
     def revive(self):
         """Daemons that have ended, as a service manager would. Workers never end by themselves but by a mistake."""
@@ -205,6 +271,7 @@ class Arena:
         for each in range(len(self.witness)):
             self.witness[each] = worker.WORK
         config = {"seed": seed, "kind": self.contender.kind, "servers": self.service.addresses, "folder": self.folder}
+        config["step_s"] = self.options.step
         config["java"] = ["java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", self.options.classpath]
         slot = 0
         for host in self.hosts:
@@ -243,49 +310,107 @@ def show(key, fault, seed, counts, found):
         print(f"    {text}", flush=True)
 
 
+class Player:
+    """Plays the histories of one contender, one after the other: of all seeds, or of each `parts`-th, as others play the rest."""
+
+    def __init__(self, options, network):
+        self.options = options
+        self.network = network
+        self.arena = None
+        self.bad = 0
+        contender = CONTENDERS[options.contender]
+        self.possible = [*(contender.promised if options.promised else contender.faults()), "mix"]
+        self.results = f"{options.output}/results.jsonl"
+
+    def cells(self):
+        """The faults and seeds, until the time is over where there is one."""
+        options = self.options
+        wanted = options.faults.split(",") if options.faults else self.possible[:-1]
+        end = time.monotonic() + 60 * options.minutes
+        first = options.seed + options.part - 1
+        seeds = itertools.count(first, options.parts) if options.minutes else range(first, options.seed + options.seeds, options.parts)
+        done = self.done() if options.go_on else set()
+        for seed, fault in ((seed, fault) for seed in seeds for fault in wanted):
+            if options.minutes and time.monotonic() > end:
+                return
+            if fault in self.possible and (fault, seed) not in done:
+                yield fault, seed
+
+    def done(self):
+        """What the results have already."""
+        if not os.path.exists(self.results):
+            return set()
+        with open(self.results, encoding="utf-8") as file:
+            rows = [json.loads(line) for line in file]
+        return {(row["fault"], row["seed"]) for row in rows if row["contender"] == self.options.contender}
+
+    def play(self):
+        for fault, seed in self.cells():
+            try:
+                self.play_one(fault, seed)
+            except (servers.NotInTime, check.Broken) as error:
+                print(f"{self.options.contender} {fault} seed {seed}: {error}; goes on with new servers", flush=True)
+                self.bad += 1
+                self.close()
+
+    def play_one(self, fault, seed):
+        key, options = self.options.contender, self.options
+        if self.arena is None:
+            self.arena = Arena(key, self.network, options)
+            self.arena.start()
+        counts, found = Cell(self.arena, fault, seed, options.rounds).do()
+        show(key, fault, seed, counts, found)
+        line = json.dumps({"contender": key, "fault": fault, "seed": seed, **counts}) + "\n"
+        with open(self.results, "ab", buffering=0) as file:
+            file.write(line.encode())  # in one piece, as others write, too
+        self.bad += any(counts[name] for name in check.BAD)
+
+    def close(self):
+        if self.arena:
+            self.arena.close()
+        self.arena = None
+
+
+def reap():
+    """Goes on in a child. The first process of a namespace waits for those whose parents have ended, until that child has."""
+    child = os.fork()
+    while child:
+        ended, status = os.wait()
+        if ended == child:
+            sys.exit(os.waitstatus_to_exitcode(status) & 255)
+
+
 def main():
+    if sys.argv[1:] == ["--list"]:
+        print(*(f"{key}: {contender.label}" for key, contender in CONTENDERS.items()), sep="\n")
+        return
     parser = argparse.ArgumentParser()
-    for name in ("dlockfs", "clock", "classpath", "folder", "output"):
+    for name in ("dlockfs", "clock", "skew", "classpath", "folder", "output"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--contender", required=True, choices=CONTENDERS)
     parser.add_argument("--faults", default="")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--step", type=float, default=0.01)
+    parser.add_argument("--minutes", type=float, default=0)
+    parser.add_argument("--part", type=int, default=1)
+    parser.add_argument("--parts", type=int, default=1)
+    parser.add_argument("--continue", dest="go_on", action="store_true")
     parser.add_argument("--promised", action="store_true")
     parser.add_argument("--strict", action="store_true")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # else it is ignored by the first process of a namespace
-    key = options.contender
-    possible = [*(CONTENDERS[key].promised if options.promised else CONTENDERS[key].faults()), "mix"]
-    wanted = options.faults.split(",") if options.faults else possible[:-1]
-    bad = 0
+    if os.getpid() == 1:
+        reap()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     network = Network()
-    arena = None
+    player = Player(options, network)
     try:
-        for seed, fault in itertools.product(range(options.seed, options.seed + options.seeds), wanted):
-            if fault not in possible:
-                continue
-            try:
-                if arena is None:
-                    arena = Arena(key, network, options)
-                    arena.start()
-                counts, found = Cell(arena, fault, seed, options.rounds).do()
-            except (servers.NotInTime, check.Broken) as error:
-                print(f"{key} {fault} seed {seed}: {error}; goes on with new servers", flush=True)
-                bad += 1
-                arena.close()
-                arena = None
-                continue
-            show(key, fault, seed, counts, found)
-            with open(f"{options.output}/results.jsonl", "a", encoding="utf-8") as file:
-                print(json.dumps({"contender": key, "fault": fault, "seed": seed, **counts}), file=file)
-            bad += any(counts[name] for name in check.BAD)
+        player.play()
     finally:
-        if arena:
-            arena.close()
+        player.close()
         network.close()
-    sys.exit(1 if options.strict and bad else 0)
+    sys.exit(1 if options.strict and player.bad else 0)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,11 @@
 #     --seeds N           so many histories of each (1)
 #     --seed N            from this seed on (1); the same seed is the same plan
 #     --rounds N          so many faults in a history (2)
+#     --step SECONDS      between two writes of a holder (0.01)
+#     --session SECONDS   T, the session timeout (3)
+#     --jobs N            so many histories of each contender at a time, and of all contenders at a time
+#     --minutes N         goes on with further seeds until then
+#     --continue          leaves out what the results have already
 #     --promised          no faults that etc/doc/safety.md or etc/doc/redis.md except
 #     --strict            ends with 1 if anything was found
 #     --list              prints the contenders
@@ -26,17 +31,27 @@ classpath=$dir/java:$(printf "$jars/%s.jar:" curator-recipes curator-framework c
     zookeeper-recipes-lock guava slf4j-api slf4j-nop)
 output=${OUTPUT:-$build/faults}
 stepped_clock=$build/tests/system/stepped_clock
+skewed_clock=$build/tests/system/skewed_clock.so
 contenders=()
 options=()
+jobs=
 while [ $# -gt 0 ]; do
     case $1 in
-        --strict | --promised) options+=("$1") ;;
-        --faults | --seeds | --seed | --rounds)
+        --strict | --promised | --continue) options+=("$1") ;;
+        --session)
+            export SESSION_S=$2
+            shift
+            ;;
+        --jobs)
+            jobs=$2
+            shift
+            ;;
+        --faults | --seeds | --seed | --rounds | --step | --minutes)
             options+=("$1" "$2")
             shift
             ;;
         --list)
-            sed -n 's/^    "\([a-z-]*\)": Contender("\(.*\)", servers.*/\1: \2/p' "$tests/faults/run.py"
+            "$python" "$tests/faults/run.py" --list
             exit
             ;;
         -*)
@@ -51,7 +66,7 @@ if [ ${#contenders[@]} -eq 0 ]; then
     mapfile -t contenders < <("$0" --list | cut -d: -f1)
     # shellcheck source=../bench/packages.sh
     . "$tests/bench/packages.sh"
-    packages+=(postgresql python3-psycopg2)
+    packages+=(postgresql python3-psycopg2 strace iptables)
     install_packages
 fi
 
@@ -69,10 +84,29 @@ mkdir -p "$output" "$dir/java"
 if [[ " ${contenders[*]} " = *" curator "* ]]; then
     javac -d "$dir/java" -cp "$classpath" "$tests/Connections.java" "$tests/faults/CuratorLock.java"
 fi
+
+# play CONTENDER PART: all that it starts ends with it.
+play() {
+    mkdir -p "$dir/$2"
+    unshare --net --pid --fork --kill-child --mount-proc -- "$python" "$tests/faults/run.py" --contender "$1" \
+        --part "$2" --parts "${jobs:-1}" --dlockfs "$dlockfs" --clock "$stepped_clock" --skew "$skewed_clock" \
+        --classpath "$classpath" --folder "$dir/$2" --output "$output" "${options[@]}"
+}
+
 status=0
+players=()
 for contender in "${contenders[@]}"; do
-    # All that it starts ends with it.
-    unshare --net --pid --fork --kill-child --mount-proc -- "$python" "$tests/faults/run.py" --contender "$contender" --dlockfs "$dlockfs" --clock "$stepped_clock" \
-        --classpath "$classpath" --folder "$dir" --output "$output" "${options[@]}" || status=$?
+    for ((part = 1; part <= ${jobs:-1}; part++)); do
+        if [ -n "$jobs" ]; then
+            play "$contender" "$part" &
+            players+=($!)
+            cleanup_fn pkill -KILL -P $! # unshare minds no other signal
+        else
+            play "$contender" 1 || status=$?
+        fi
+    done
+done
+for player in "${players[@]}"; do
+    wait "$player" || status=$?
 done
 exit "$status"

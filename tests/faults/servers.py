@@ -12,8 +12,11 @@ import socket
 import subprocess
 import time
 
-T_S = 3
+from session import T
+
 START_S = 90
+# What can happen to those that have a leader.
+SEVERAL = ("cut-leader", "leader-cut", "leader-kill", "leader-stop", "follower-kill", "follower-stop", "all-kill", "all-wipe")
 
 
 class NotInTime(Exception):
@@ -39,6 +42,15 @@ def signal_all(pids, number):
             os.kill(pid, number)
         except ProcessLookupError:
             pass
+
+
+def traced(pid):
+    """Or has ended."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            return "TracerPid:\t0\n" not in file.read()
+    except OSError:
+        return True
 
 
 def wait_until(what, condition, seconds=START_S):
@@ -76,6 +88,15 @@ class Server:
     def signal(self, number):
         signal_all(descendants(self.process.pid), number)
 
+    def slow_disk(self, seconds):
+        """What it writes is on its disk so much later, until the process that is returned is terminated."""
+        calls = f"fsync,fdatasync:delay_enter={int(seconds * 1e6)}"
+        pids = descendants(self.process.pid)
+        command = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e", f"inject={calls}"]
+        tracer = subprocess.Popen([*command, *(word for pid in pids for word in ("-p", str(pid)))], stderr=subprocess.DEVNULL)
+        wait_until(f"{self.folder} is traced", lambda: all(map(traced, pids)) or tracer.poll() is not None)
+        return tracer
+
     def kill(self):
         if self.process and self.process.poll() is None:
             self.signal(signal.SIGKILL)
@@ -83,7 +104,7 @@ class Server:
 
 
 class Service:
-    """Servers of one kind. `faults` names those of faults.py that make sense for it, beside the ones for hosts."""
+    """Servers of one kind. `faults` names those of nemesis.py that make sense for it, beside the ones for hosts."""
 
     count = 3
     port = 0
@@ -153,6 +174,9 @@ class Service:
     def move_leader(self):
         """By the service's own command."""
 
+    def compact(self):
+        """What is kept of the past is dropped, by the service's own command."""
+
     def step(self, server, seconds):
         """The server's wall clock is ahead by so much from now on."""
         subprocess.run([self.clock, "set", str(server.process.pid), str(seconds), "0"], check=True)
@@ -164,7 +188,7 @@ class Service:
 
 class ZooKeeper(Service):
     port = 2181
-    faults = ("leader-cut", "leader-kill", "leader-stop", "all-kill", "all-wipe", "backup", "clock")
+    faults = (*SEVERAL, "disk", "leader-disk", "backup", "clock")
 
     def prepare(self, server):
         number = self.servers.index(server) + 1 if hasattr(self, "servers") else int(server.machine.name[1:])
@@ -186,7 +210,7 @@ class ZooKeeper(Service):
         ]
         with open(f"{server.folder}/zoo.cfg", "w", encoding="ascii") as file:
             print(*lines, sep="\n", file=file)
-        java = "java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Dzookeeper.forceSync=no".split()
+        java = "java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData".split()
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         return [self.clock, "run", *java, "-cp", "/usr/share/java/zookeeper.jar", main, f"{server.folder}/zoo.cfg"]
 
@@ -208,7 +232,7 @@ class ZooKeeper(Service):
 
 class Etcd(Service):
     port = 2379
-    faults = ("leader-cut", "leader-kill", "leader-stop", "leader-move", "all-kill", "all-wipe", "backup", "clock")
+    faults = (*SEVERAL, "leader-move", "disk", "leader-disk", "compact", "backup", "clock")
     token = 0
 
     @property
@@ -271,11 +295,15 @@ class Etcd(Service):
             command += ["--initial-cluster", self.members, "--initial-advertise-peer-urls", f"http://{server.address}:2380"]
             self.etcdctl(server, *command, "--initial-cluster-token", f"faults{self.token}")
 
-    def move_leader(self):
-        """And the history is compacted."""
+    def compact(self):
+        """And each member's file is made small, for which it stands still."""
         status = self.status(self.leader())
+        self.etcdctl(self.leader(), "compact", "--physical", status.get("header", {}).get("revision", "1"))
+        for server in self.servers:
+            self.etcdctl(server, "defrag")
+
+    def move_leader(self):
         follower = self.status(self.followers()[0]).get("header", {}).get("member_id", "0")
-        self.etcdctl(self.leader(), "compact", status.get("header", {}).get("revision", "1"))
         self.etcdctl(self.leader(), "move-leader", f"{int(follower):x}")
 
 
@@ -284,7 +312,7 @@ class Redis(Service):
 
     count = 1
     port = 6379
-    faults = ("leader-kill", "leader-stop", "all-wipe", "backup", "clock")
+    faults = ("leader-kill", "leader-stop", "all-wipe", "disk", "compact", "backup", "clock")
 
     def prepare(self, server):
         os.makedirs(self.data(server), exist_ok=True)
@@ -300,6 +328,10 @@ class Redis(Service):
         except subprocess.TimeoutExpired:
             return ""
 
+    def compact(self):
+        for server in self.servers:
+            self.ask(server, "BGREWRITEAOF")
+
     def serves(self, server):
         return self.ask(server, "PING") == "PONG"
 
@@ -308,7 +340,7 @@ class FiveRedis(Redis):
     """Five that do not know each other, for Redlock."""
 
     count = 5
-    faults = ("leader-kill", "leader-stop", "all-kill", "all-wipe", "clock")
+    faults = ("leader-kill", "leader-stop", "all-kill", "all-wipe", "disk", "leader-disk", "compact", "clock")
 
 
 class ReplicatedRedis(Redis):
@@ -316,7 +348,7 @@ class ReplicatedRedis(Redis):
 
     count = 3
     sentinel_port = 26379
-    faults = ("leader-cut", "leader-kill", "leader-stop", "leader-move", "all-kill", "all-wipe", "clock")
+    faults = (*SEVERAL, "leader-move", "disk", "leader-disk", "compact", "clock")
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -378,7 +410,7 @@ class PostgreSQL(Service):
         with open(f"{self.data(server)}/postgresql.conf", "a", encoding="ascii") as file:
             print(f"listen_addresses = '{server.address}'", "unix_socket_directories = ''", "fsync = off", sep="\n", file=file)
             print("tcp_keepalives_idle = 1", "tcp_keepalives_interval = 1", "tcp_keepalives_count = 2", sep="\n", file=file)
-            print(f"tcp_user_timeout = {T_S * 1000}", file=file)
+            print(f"tcp_user_timeout = {T * 1000:.0f}", file=file)
 
     def command(self, server):
         return [*self.as_user, f"{self.programs}/postgres", "-D", self.data(server)]
@@ -417,9 +449,9 @@ class GlusterFS(Service):
             until timeout 5 gluster --mode=script volume list; do sleep 0.1; done
             if ! gluster volume info {self.volume}; then
                 gluster --mode=script volume create {self.volume} {server.address}:{server.folder}/brick force
-                {set_option} network.ping-timeout {T_S}
-                {set_option} client.tcp-user-timeout {T_S}
-                {set_option} server.tcp-user-timeout {T_S}
+                {set_option} network.ping-timeout {T:.0f}
+                {set_option} client.tcp-user-timeout {T:.0f}
+                {set_option} server.tcp-user-timeout {T:.0f}
                 gluster --mode=script volume start {self.volume}
             fi
             touch {server.folder}/ready

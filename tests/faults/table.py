@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the results of run.sh: table.py [--all] FOLDER...
+"""Prints the results of run.sh: table.py [--all | --totals] FOLDER...
 
 A row a contender, a column a fault; those that are much alike share a column, unless --all is given. A cell says what went
 wrong in all histories of that kind, `0` if nothing did, `-` if there is no such fault. In a cell
@@ -14,30 +14,39 @@ wrong in all histories of that kind, `0` if nothing did, `-` if there is no such
 
 Behind the faults stand figures: how long after its link was cut a holder was told; the longest time from the end of any fault to the
 next grant; how many were overtaken without a fault; how many locks were taken, and how many faults there were, in all.
+
+--totals prints one line a contender: how much was tried, how much of it was wrong, and for how long. A fault was on for
+so long; and from the first fault of each history to the last it took so long, which is what the hours are that count.
 """
 
 import collections
 import json
 import sys
 
+import check
 import nemesis
 import run
 
 COLUMNS = {
     "no fault": ("calm",),
-    "link": ("cut", "cut-out", "cut-in", "flap"),
+    "link": ("cut", "cut-out", "cut-in", "cut-leader", "flap", "link-lossy", "link-slow"),
     "holder stopped": ("holder-stop",),
     "holder killed": ("holder-kill",),
     "agent stopped, killed": ("agent-stop", "agent-kill"),
+    "guard stopped, killed": ("guard-stop", "guard-kill"),
     "host stopped": ("host-stop",),
     "leader cut off, killed, stopped, moved": ("leader-cut", "leader-kill", "leader-stop", "leader-move"),
+    "another server stopped, killed": ("follower-stop", "follower-kill"),
     "all servers killed": ("all-kill",),
+    "slow disks": ("disk", "leader-disk"),
+    "compaction": ("compact",),
     "their data gone": ("all-wipe",),
     "a backup": ("backup",),
     "their clocks set": ("clock",),
+    "hosts' clocks fast, slow": ("drift",),
     "mixed": ("mix",),
 }
-SUMS = ("acquired", "faults", "double", "double_refused", "late", "never", "lost", "back", "stuck", "register", "overtaken")
+SUMS = ("acquired", "faults", "double", "double_refused", "late", "never", "lost", "back", "stuck", "register", "overtaken", "fault_s", "under_s")
 GREATEST = ("longest_s", "latest_s", "told_after_s", "away_s")
 
 
@@ -82,11 +91,31 @@ def cell(total):
     return ", ".join(words) or "0"
 
 
+def hours(seconds):
+    return f"{seconds / 3600:.2f} h"
+
+
+def print_totals(totals):
+    columns = ("histories", "under faults", "a fault on", "faults", "locks", *check.BAD)
+    print("|", " | ".join(["", *columns]), "|")
+    print("|" + "---|" * (1 + len(columns)))
+    rows = {contender.label: [total for (each, _), total in totals.items() if each == key] for key, contender in run.CONTENDERS.items()}
+    rows["all"] = list(totals.values())
+    for label, parts in rows.items():
+        total = together(parts)
+        figures = [total["histories"], hours(total["under_s"]), hours(total["fault_s"]), total["faults"], total["acquired"]]
+        if parts:
+            print("|", " | ".join([label, *map(str, figures), *(str(total[name]) for name in check.BAD)]), "|")
+
+
 def main():
-    folders = [word for word in sys.argv[1:] if word != "--all"]
+    folders = [word for word in sys.argv[1:] if not word.startswith("--")]
     if not folders:
         sys.exit(__doc__)
     totals = load(folders)
+    if "--totals" in sys.argv:
+        print_totals(totals)
+        return
     columns = {fault: (fault,) for fault in (*nemesis.FAULTS, "mix")} if "--all" in sys.argv else COLUMNS
     seen = {fault for _, fault in totals}
     columns = {name: faults for name, faults in columns.items() if seen & set(faults)}
@@ -99,7 +128,8 @@ def main():
         row = [cell(together(totals[key, fault] for fault in faults)) for faults in columns.values()]
         total = together(total for (each, _), total in totals.items() if each == key)
         calm, cut = totals[key, "calm"], together(totals[key, fault] for fault in ("cut", "cut-out", "cut-in"))
-        row += [f"{cut['told_after_s']:.1f} s" if cut["told_after_s"] else "never", f"{total['away_s']:.1f} s", str(calm["overtaken"]) if calm["histories"] else "-"]
+        told = f"{cut['told_after_s']:.1f} s" if cut["told_after_s"] else "never"
+        row += [told if cut["histories"] else "-", f"{total['away_s']:.1f} s", str(calm["overtaken"]) if calm["histories"] else "-"]
         print("|", " | ".join([contender.label, *row, str(total["acquired"]), str(total["faults"])]), "|")
 
 

@@ -1,9 +1,13 @@
 #!/usr/bin/python3
 """What check.py finds in histories that are wrong in each way, and that it finds nothing in those that are right."""
 
+import itertools
+import random
 import unittest
 
 import check
+import linearizable
+from linearizable import INFINITY, Operation
 
 SECOND = 10**9
 
@@ -21,7 +25,7 @@ class Story:
 
     def __init__(self):
         self.events = []
-        self.seq, self.value, self.number = 0, None, 0
+        self.value, self.number = None, 0
 
     def acquire(self, process, asked, granted, token=None, kind="ok"):
         self.events += [event(asked, process, "invoke", "acquire"), event(granted, process, kind, "acquire", token=token)]
@@ -31,8 +35,7 @@ class Story:
         self.number += 1
         answer = {"at": int((time + 0.005) * SECOND), "value": self.number}
         if kind == "ok":
-            self.seq += 1
-            answer.update(seq=self.seq, was=self.value)
+            answer.update(was=self.value)
             self.value = self.number
         self.events.append(event(time, process, "invoke", "write", value=self.number, token=token))
         if kind != "lost":
@@ -148,16 +151,27 @@ class Found(unittest.TestCase):
         self.found(story.release("A1", 2), register=1)
 
     def test_register_gap(self):
-        self.found(self.held().write("A1", 1.1, 5, seq=2, was=9).release("A1", 2), register=1)
+        self.found(self.held().write("A1", 1.1, 5, was=9).release("A1", 2), register=1)
 
     def test_register_twice(self):
-        story = self.held().write("A1", 1.1, 5).write("A1", 1.2, 5, seq=1)
+        """Two find the same value."""
+        story = self.held().write("A1", 1.1, 5).write("A1", 1.2, 5, was=None)
         self.found(story.release("A1", 2), register=1)
 
     def test_register_order(self):
         """The second write ended before the first one began, by its number."""
-        story = self.held().write("A1", 1.1, 5, seq=2, was=2).write("A1", 1.2, 5, seq=1, was=None)
+        story = self.held().write("A1", 1.1, 5, was=2).write("A1", 1.2, 5, was=None)
         self.found(story.release("A1", 2), register=1)
+
+    def test_register_late(self):
+        """A change is seen before it is asked for."""
+        story = self.held().write("A1", 1.1, 5, was=99)
+        story.events.append(event(1.2, "A1", "invoke", "write", value=99, token=5))
+        self.found(story.told("A1", 1.3, "killed"), register=1)
+
+    def test_register_refused(self):
+        """Nothing greater has been seen."""
+        self.found(self.held().write("A1", 1.1, 5).write("A1", 1.2, 5, "fail").release("A1", 2), register=1)
 
     def test_register_token(self):
         """It has to refuse what is smaller."""
@@ -169,7 +183,7 @@ class Found(unittest.TestCase):
         story = self.held().write("A1", 1.1, 5)
         story.events.append(event(1.2, "A1", "invoke", "write", value=50, token=5))
         story.told("A1", 1.3, "killed").acquire("B1", 2, 2.1, 6)
-        story.events += [event(2.2, "B1", "invoke", "write", value=51, token=6), event(2.3, "B1", "ok", "write", seq=3, was=50, value=51)]
+        story.events += [event(2.2, "B1", "invoke", "write", value=51, token=6), event(2.3, "B1", "ok", "write", was=50, value=51)]
         self.found(story.release("B1", 3), register=0)
 
     def test_broken(self):
@@ -182,6 +196,59 @@ class Found(unittest.TestCase):
                 wrong.check()
         with self.assertRaises(check.Broken):
             check.check(self.held().events)
+
+
+class Search(unittest.TestCase):
+    """Short histories, by the search and by trying all orders."""
+
+    @staticmethod
+    def has_order(operations):
+        open_ones = [each for each in operations if each.end == INFINITY]
+        for count in range(len(open_ones) + 1):
+            for left_out in itertools.combinations(open_ones, count):
+                kept = [each for each in operations if each not in left_out]
+                if any(Search.explains(order) for order in itertools.permutations(kept)):
+                    return True
+        return False
+
+    @staticmethod
+    def explains(order):
+        state = (None, None)
+        for number, each in enumerate(order):
+            state = each.apply(state)
+            if state is None or any(later.end < each.begin for later in order[number:]):
+                return False
+        return True
+
+    @staticmethod
+    def some(choice):
+        """Four processes that write one after the other; a register answers, and now and then another answer is put in its place."""
+        operations, state, free = [], (None, None), [0] * 4
+        for number in range(choice.randint(1, 6)):
+            process = choice.randrange(4)
+            begin = free[process] + choice.random()
+            end = free[process] = begin + choice.random() * 3
+            operations.append(Operation(begin, end, number + 1, token=choice.choice((None, None, 1, 2))))
+        for each in sorted(operations, key=lambda each: choice.uniform(each.begin, each.end)):
+            value, seen = state
+            each.refused = each.token is not None and seen is not None and each.token < seen
+            each.was = None if each.refused else value
+            state = state if each.refused else each.apply(state)
+            if choice.random() < 0.1:
+                each.was = choice.choice((None, 1, 2, 3))
+            if choice.random() < 0.1:
+                each.end = INFINITY
+        return operations
+
+    def test_search(self):
+        choice = random.Random(1)
+        count = [0, 0]
+        for _ in range(500):
+            operations = self.some(choice)
+            expected = self.has_order(operations)
+            count[expected] += 1
+            self.assertEqual(linearizable.search(operations) is None, expected)
+        self.assertGreater(min(count), 50)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
     process, host, seed     who it is
     kind, servers, mount    how it locks: a class of locks.py, and where
+    step_s                  how long it waits between two writes
     folder                  with the witness, the register and the folder of histories
 
 The first byte of the witness says what everybody is to do: 0 work, 1 a fault is on (who holds goes on holding, so that the fault
@@ -19,10 +20,11 @@ import time
 import traceback
 
 import locks
+from session import T
 
 WORK, FAULT, END = range(3)
-LONGEST_S = 20  # that a fault keeps anybody holding
-STEP_S = 0.01
+LOOK_S = 0.01  # between two looks whether the lock is lost
+LONGEST_S = 7 * T  # that a fault keeps anybody holding
 
 
 class Worker:
@@ -48,21 +50,24 @@ class Worker:
         self.note("invoke", "write", lock, value=self.value, token=token)
         print(json.dumps({"lock": lock, "value": self.value, "token": token}), file=self.register, flush=True)
         answer = json.loads(self.register.readline())
-        self.note("ok" if "seq" in answer else "fail", "write", lock, value=self.value, token=token, **answer)
+        self.note("ok" if "was" in answer else "fail", "write", lock, value=self.value, token=token, **answer)
 
     def hold(self, lock, name, token):
         """Until it is over, or the lock says that it is lost; that the register refuses a write does not count."""
-        begin = time.monotonic()
+        begin = written = time.monotonic()
         seconds = self.random.uniform(0.05, 0.3)
         while True:
             lost = lock.lost()
             if lost:
                 self.note("info", "told", name, reason=lost)
                 return False
-            if time.monotonic() - begin > (LONGEST_S if self.witness[0] == FAULT else seconds):
+            now = time.monotonic()
+            if now - begin > (LONGEST_S if self.witness[0] == FAULT else seconds):
                 return True
-            self.write(name, token)
-            lock.pause(STEP_S)
+            if now >= written:
+                self.write(name, token)
+                written = now + self.config["step_s"]
+            lock.pause(LOOK_S)
 
     def cycle(self, lock):
         name = "one" if self.random.random() < 0.7 else f"own-{self.config['host']}"

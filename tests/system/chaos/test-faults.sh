@@ -6,9 +6,14 @@
 requires unshare --net --pid --fork true
 requires command -v ip
 requires type -P redis-server
-mkdir "$dir/run" "$dir/output"
-DLOCKFS_TEST_DIR=$dir/run OUTPUT=$dir/output "$tests/faults/run.sh" --faults leader-kill --rounds 1 dlockfs-redis >"$dir/run.out" 2>&1
-cat "$dir/run.out"
+mkdir "$dir/output"
+# run OPTION...
+run() {
+    mkdir "$dir/run"
+    DLOCKFS_TEST_DIR=$dir/run OUTPUT=$dir/output "$tests/faults/run.sh" --faults leader-kill --rounds 1 "$@" dlockfs-redis >"$dir/run.out" 2>&1
+    cat "$dir/run.out"
+}
+run
 "$python" - "$dir/output/results.jsonl" <<'END_OF_PROGRAM'
 import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1])]
@@ -22,6 +27,14 @@ END_OF_PROGRAM
 grep -q ' writes=[1-9][0-9]* .* faults=1 ' "$dir/words"
 "$python" "$tests/faults/table.py" "$dir/output" >"$dir/table"
 grep -q '^| dlockfs, Redis | ' "$dir/table"
+
+"$python" "$tests/faults/table.py" --totals "$dir/output" >"$dir/table"
+grep -q '^| dlockfs, Redis | 1 | ' "$dir/table"
+
+# What the results have already is not done again.
+run --continue --jobs 1
+expect_equal "what was done again" "" "$(<"$dir/run.out")"
+expect_equal "the results" 1 "$(wc -l <"$dir/output/results.jsonl")"
 
 # A seed is a plan.
 plan() {
