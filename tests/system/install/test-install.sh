@@ -13,8 +13,10 @@ cd "$dir/root"
 expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/bin/dlockctl
 .$prefix/include/dlockfs.h
+.$prefix/lib/systemd/system/dlockfs-web.service
 .$prefix/lib/systemd/system/dlockfs.service
 .$prefix/lib/sysusers.d/dlockfs.conf
+.$prefix/libexec/dlockfs/dlockfs-web
 .$prefix/sbin/dlockfs
 .$prefix/sbin/mount.fuse.dlockfs
 .$prefix/share/bash-completion/completions/dlockctl
@@ -56,7 +58,7 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/share/man/man8/mount.fuse.dlockfs.8
 .$prefix/share/zsh/site-functions/_dlockctl
 .$prefix/share/zsh/site-functions/_dlockfs" "$(find . ! -type d | LC_ALL=C sort)"
-for program in ".$prefix/bin/dlockctl" ".$prefix/sbin/mount.fuse.dlockfs"; do
+for program in ".$prefix/bin/dlockctl" ".$prefix/libexec/dlockfs/dlockfs-web" ".$prefix/sbin/mount.fuse.dlockfs"; do
     test -x "$program"
 done
 grep -qx "ExecStart=$prefix/sbin/dlockfs --foreground --require-url /run/dlocks" ".$prefix/lib/systemd/system/dlockfs.service"
