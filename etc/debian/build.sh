@@ -1,5 +1,6 @@
 #!/bin/bash
-# Makes the Debian package: etc/debian/build.sh FOLDER puts dlockfs_VERSION_ARCHITECTURE.deb there.
+# Makes the Debian package: etc/debian/build.sh FOLDER puts dlockfs_VERSION_ARCHITECTURE.deb there, and that of
+# dlockfs-web.
 #
 # Builds in a copy of the source tree. What it needs is in Build-Depends of etc/debian/control, and build-essential. The version is that of
 # meson.build. Options of dpkg-buildpackage (DEB_BUILD_OPTIONS=noopt ...) come from the environment.
@@ -25,4 +26,4 @@ version=$(sed -n "/^ *version: '/{s/.*version: '\([0-9.]*\)'.*/\1/p;q}" meson.bu
 sed -i "1s/([^)]*)/($version)/" debian/changelog
 
 dpkg-buildpackage --build=binary --no-sign
-mv "$folder"/dlockfs_*.deb "$target"
+mv "$folder"/dlockfs_*.deb "$folder"/dlockfs-web_*.deb "$target"

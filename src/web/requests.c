@@ -52,7 +52,8 @@ struct request *requests_add(struct requests *requests, enum document_kind kind,
 {
 	struct request *request = must(malloc(sizeof(*request)));
 
-	*request = (struct request){.requests = requests, .kind = kind, .name = name};
+	*request = (struct request){.requests = requests, .kind = kind};
+	request->name = name;
 	return request;
 }
 

@@ -9,7 +9,8 @@ struct shared *shared_make(char *text, size_t bytes)
 {
 	struct shared *shared = must(malloc(sizeof(*shared)));
 
-	*shared = (struct shared){1, text, bytes};
+	*shared = (struct shared){.users = 1, .bytes = bytes};
+	shared->text = text;
 	return shared;
 }
 

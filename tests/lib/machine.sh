@@ -38,7 +38,7 @@ build_there() {
         DEB_BUILD_OPTIONS="noopt nocheck parallel=2" within /root/dlockfs/etc/debian/build.sh /root/built
         within sh -c 'lintian --fail-on error /root/built/*.deb'
     } >"$dir/build.log" 2>&1
-    cp "$dir"/root/root/built/*.deb "$dir/built/dlockfs.deb"
+    cp "$dir"/root/root/built/dlockfs_*.deb "$dir/built/dlockfs.deb"
     umount "$dir/root" "$dir/over"
     cp "$dir/built/dlockfs.deb" "$dir/root/root"
     within sh -c 'apt-get -qq install -y /root/dlockfs.deb && dpkg --purge dlockfs' >"$dir/apt.log" 2>&1

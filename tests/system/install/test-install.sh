@@ -36,6 +36,8 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/share/doc/dlockfs/mounting.md
 .$prefix/share/doc/dlockfs/notes.md
 .$prefix/share/doc/dlockfs/other-clients.md
+.$prefix/share/doc/dlockfs/page-narrow.png
+.$prefix/share/doc/dlockfs/page.png
 .$prefix/share/doc/dlockfs/programs.md
 .$prefix/share/doc/dlockfs/prometheus/dlockfs-dashboard.json
 .$prefix/share/doc/dlockfs/prometheus/dlockfs-jobs.rules.yml
