@@ -95,9 +95,16 @@ function holderWords(lock) {
     return lock.host + pid + (lock.holders > 1 ? ` +${lock.holders - 1}` : "");
 }
 
+// The roles are for a narrow screen, where the rows are blocks.
+function cell(name, role, className) {
+    const result = element(name, className);
+    result.setAttribute("role", role);
+    return result;
+}
+
 function addRow(key) {
-    const row = element("tr");
-    const name = element("th");
+    const row = cell("tr", "row");
+    const name = cell("th", "rowheader");
     const button = element("button");
     name.scope = "row";
     button.type = "button";
@@ -105,7 +112,7 @@ function addRow(key) {
     button.addEventListener("click", () => toggle(key));
     name.append(button);
     row.append(name);
-    for (const className of ["", "wide", "", "", "wide", "number", "queue"]) row.append(element("td", className));
+    for (const className of ["", "wide", "", "", "wide", "number", "queue"]) row.append(cell("td", "cell", className));
     const bar = element("span", "bar");
     bar.append(element("span"));
     row.lastChild.append(element("b"), bar);
@@ -201,7 +208,7 @@ function claimWords(claim) {
 }
 
 async function fillDetails(key, entry) {
-    const cell = entry.details.firstChild;
+    const queue = entry.details.firstChild;
     try {
         const response = await fetch(lockUrl(key));
         if (!response.ok) throw new Error(await response.text());
@@ -209,9 +216,9 @@ async function fillDetails(key, entry) {
         const list = element("ol");
         for (const claim of claims.slice(0, MORE)) list.append(element("li", "", claimWords(claim)));
         if (claims.length > MORE) list.append(element("li", "", `and ${claims.length - MORE} more`));
-        cell.replaceChildren(list);
+        queue.replaceChildren(list);
     } catch (error) {
-        cell.replaceChildren(element("p", "", visible(error.message.trim())));
+        queue.replaceChildren(element("p", "", visible(error.message.trim())));
     }
 }
 
@@ -220,10 +227,11 @@ function toggle(key) {
     if (entry.details) {
         entry.details = null;
     } else {
-        entry.details = element("tr", "details");
-        const cell = element("td", "", "…");
-        cell.colSpan = 8;
-        entry.details.append(cell);
+        const queue = cell("td", "cell");
+        queue.textContent = "…";
+        queue.colSpan = 8;
+        entry.details = cell("tr", "row", "details");
+        entry.details.append(queue);
         fillDetails(key, entry);
     }
     entry.button.setAttribute("aria-expanded", String(entry.details !== null));
@@ -340,7 +348,7 @@ function hostRow(store, host) {
     const name = element("th", "", visible(host.host));
     name.scope = "row";
     row.append(name,
-        element("td", "wide", `${store.store} ${visible(store.root)}`), element("td", "", visible(host.version)),
+        element("td", "wide", `${store.store} ${visible(store.root)}`), element("td", "wide", visible(host.version)),
         element("td", "number", host.since === null ? "" : ageWords(age(host.since))), element("td", "number", String(host.locks)),
         element("td", "number", String(host.waiters)), element("td", host.differs ? "differ" : "same", differenceWords(host)));
     return row;
