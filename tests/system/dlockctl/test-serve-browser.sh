@@ -47,7 +47,7 @@ export HOME=$dir # the browser writes there
 start browser "$python" "$tests/system/dlockctl/browser.py" "$(<"$dir/web.out")" "$dir"
 expect browser ready
 hold late "$dir/B/late"
-expect browser done
+expect browser "done"
 finish browser
 
 for picture in page page-narrow; do
