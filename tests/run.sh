@@ -106,7 +106,7 @@ packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeepe
     ctdb e2fsprogs stress-ng mandoc systemd zsh fish
     lockfile-progs procmail liblockfile-bin mutt emacs-nox gpg gpg-agent git nq libfile-nfslock-perl python3-filelock libpython3.11-testsuite passwd dash logrotate cvs)
 heavy_packages=(shellcheck build-essential debhelper lintian systemd-container mmdebstrap musl-tools
-    chromium chromium-driver clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind)
+    chromium chromium-driver pngquant clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind)
 for name in "${names[@]}" ${heavy:+"${heavy_tests[@]}"}; do
     [[ " ${heavy_tests[*]} " == *" $name "* ]] || continue
     packages+=("${heavy_packages[@]}")
