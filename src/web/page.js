@@ -390,9 +390,11 @@ let events = null;
 
 function listen() {
     events = new EventSource("events");
+    events.addEventListener("clock", event => {
+        ahead = Number(event.data) - Date.now() / 1000;
+    });
     events.addEventListener("locks", event => {
-        const {now, red, rows} = JSON.parse(event.data);
-        ahead = now - Date.now() / 1000;
+        const {red, rows} = JSON.parse(event.data);
         redSeconds = red;
         locks = rows.map(row => {
             const lock = Object.fromEntries(row.map((value, index) => [FIELDS[index], value]));

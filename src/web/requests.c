@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "dlockctl/dlockctl.h"
 #include "dlockctl/output.h"
@@ -157,8 +156,8 @@ static void tell_rows(struct requests *requests, unsigned status, const char *te
 		free(data);
 		json_decref(why);
 	} else if (requests->rows == NULL || strcmp(requests->rows, text) != 0) {
-		char *data = must_format("{\"now\":%lld,\"red\":%lld,\"rows\":%s}",
-					 (long long)time(NULL), requests->settings->red_s, text);
+		char *data =
+			must_format("{\"red\":%lld,\"rows\":%s}", requests->settings->red_s, text);
 		viewers_tell(requests->viewers, "locks", data);
 		free(data);
 	}

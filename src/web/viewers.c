@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "dlockctl/dlockctl.h"
 #include "web/answer.h"
@@ -69,6 +70,12 @@ static void end(void *context)
 	free(viewer);
 }
 
+/* By the clock of this host the page knows how old what it shows is. */
+static char *first_event(void)
+{
+	return must_format("retry: 3000\nevent: clock\ndata: %lld\n\n", (long long)time(NULL));
+}
+
 enum MHD_Result viewers_add(struct viewers *viewers, struct MHD_Connection *connection)
 {
 	if (viewers->count == VIEWERS_MAX)
@@ -79,7 +86,7 @@ enum MHD_Result viewers_add(struct viewers *viewers, struct MHD_Connection *conn
 				  .link = &viewers->first,
 				  .viewers = viewers,
 				  .connection = connection,
-				  .event = make_event(must(strdup("retry: 3000\n\n"))),
+				  .event = make_event(first_event()),
 				  .next_event = shared_use(viewers->latest)};
 	if (viewer->next != NULL)
 		viewer->next->link = &viewer->next;
