@@ -129,4 +129,13 @@ struct dlockfs_steer {
 #define DLOCKFS_IOC_REVOKE _IOW(0xDF, 2, struct dlockfs_steer)
 #define DLOCKFS_IOC_BREAK  _IOW(0xDF, 3, struct dlockfs_steer)
 
+/* For a descriptor of MOUNT/.dlockfs/status, open for reading. 1: this host grants nothing new from
+ * now on, also after a restart of the daemon, until it is told otherwise, is stopped or booted
+ * anew. Who holds goes on; calls that wait do so without a place in a queue; others fail with
+ * ENOLCK. 0: it grants again. dlockctl(1) drain and undrain do that.
+ *
+ * Fails with EPERM: the caller is neither root nor the user as whom the daemon runs; EINVAL:
+ * another number. */
+#define DLOCKFS_IOC_DRAIN _IOW(0xDF, 12, int32_t)
+
 #endif

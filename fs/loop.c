@@ -172,8 +172,10 @@ static void handle_request(struct loop *loop, const struct fuse_buf *buffer)
  * to start a daemon that mounts anew. */
 static int judge_end(const char *mountpoint)
 {
-	if (!mount_point_is_left(mountpoint))
+	if (!mount_point_is_left(mountpoint)) {
+		log_info("%s was unmounted, and is in use no more: ends", mountpoint);
 		return 0;
+	}
 	log_error("%s: the mount was aborted", mountpoint);
 	return -ECONNABORTED;
 }

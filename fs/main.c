@@ -3,6 +3,7 @@
  * dlockfs: the parts in the order in which they begin, and in reverse.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,6 +250,15 @@ static int check(struct daemon *daemon, char *why, size_t why_bytes)
 	int error = mount_check(&plan, why, why_bytes);
 
 	return error == 0 ? shards_check(&daemon->config, why, why_bytes) : error;
+}
+
+#define ASK_LIMIT_MS 3000
+
+/* Returns 0, or -EHOSTDOWN if a server does not serve, which is said. */
+static int ask(const struct daemon *daemon)
+{
+	signal(SIGPIPE, SIG_IGN);
+	return shards_ask(&daemon->config, ASK_LIMIT_MS, stdout) ? 0 : -EHOSTDOWN;
 }
 
 static void log_end(int error, const char *what, const char *why)
@@ -575,7 +585,7 @@ int main(int argc, char **argv)
 		if (error != 0)
 			error = stand_in(&daemon, error, why);
 	}
-	if (error == 0 && action == OPTIONS_CHECK)
+	if (error == 0 && (action == OPTIONS_CHECK || action == OPTIONS_ASK))
 		error = check(&daemon, why, sizeof(why));
 	if (error != 0)
 		log_error("%s", why);
@@ -583,6 +593,8 @@ int main(int argc, char **argv)
 		options_help(stdout);
 	else if (action == OPTIONS_VERSION)
 		puts("dlockfs " DLOCKFS_VERSION);
+	else if (action == OPTIONS_ASK)
+		error = ask(&daemon);
 	else if (action == OPTIONS_RUN) {
 		if (log_stderr_is_journal())
 			log_to_journal();

@@ -26,6 +26,7 @@ enum {
 	OPTION_SESSION_TIMEOUT,
 	OPTION_REQUIRE_URL,
 	OPTION_CHECK,
+	OPTION_ASK,
 	OPTION_VERSION
 };
 
@@ -35,6 +36,7 @@ static const struct option long_options[] = {
 	{"session-timeout", required_argument, NULL, OPTION_SESSION_TIMEOUT},
 	{"require-url", no_argument, NULL, OPTION_REQUIRE_URL},
 	{"check", no_argument, NULL, OPTION_CHECK},
+	{"ask", no_argument, NULL, OPTION_ASK},
 	{"foreground", no_argument, NULL, 'f'},
 	{"verbose", no_argument, NULL, 'v'},
 	{"version", no_argument, NULL, OPTION_VERSION},
@@ -62,6 +64,8 @@ void options_help(FILE *out)
 		"  --require-url            fail if neither FILE nor --store says where the locks\n"
 		"                           are kept, instead of local: (as the service does)\n"
 		"  --check                  look for errors in all this, and do not mount\n"
+		"  --ask                    the same, ask each server by itself how it is, and\n"
+		"                           print a line for each\n"
 		"  -f, --foreground         stay in the foreground, messages to stderr\n"
 		"  -v, --verbose            more messages\n"
 		"  -o KEY[=VALUE],...       a key of the configuration, below, or a mount option;\n"
@@ -199,7 +203,7 @@ static int read_arguments(struct options *options, int argc, char **argv,
 			error = add_o_list(options, optarg);
 			break;
 		case 'f':
-			if (helper)
+			if (helper && *action != OPTIONS_ASK)
 				*action = OPTIONS_CHECK;
 			else
 				options->foreground = true;
@@ -215,7 +219,11 @@ static int read_arguments(struct options *options, int argc, char **argv,
 			options->requires_url = true;
 			break;
 		case OPTION_CHECK:
-			*action = OPTIONS_CHECK;
+			if (*action != OPTIONS_ASK)
+				*action = OPTIONS_CHECK;
+			break;
+		case OPTION_ASK:
+			*action = OPTIONS_ASK;
 			break;
 		case OPTION_VERSION:
 			*action = OPTIONS_VERSION;
@@ -329,6 +337,8 @@ static int apply(struct options *options, struct config *config, bool starting, 
 			continue;
 		int error =
 			config_set(config, setting->key, setting->value, reason, sizeof(reason));
+		if (error == -ENOENT && strcmp(setting->key, "ro") == 0)
+			config->read_only = true;
 		if (error == -ENOENT)
 			error = starting ? add_mount_option(options, setting) : 0;
 		if (error != 0) {

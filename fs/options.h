@@ -29,7 +29,8 @@ enum options_action {
 	OPTIONS_RUN,
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
-	OPTIONS_CHECK /* the configuration is right; do not mount */
+	OPTIONS_CHECK, /* the configuration is right; do not mount */
+	OPTIONS_ASK    /* the same, and how each server is */
 };
 
 /* Reads the command line, then the configuration file, and puts both into *config (initialised):

@@ -34,6 +34,7 @@ sanitize=
 heavy=
 other_libraries=(store-tls)   # only by name: what Debian's libraries cannot do
 one_of_two=(package-bookworm) # only by name and with --heavy: what the other release tells as well
+built_again=(container-image) # only by name: it makes the package once more, as package-files and package-trixie do
 heavy_tests=(serve-browser package-bookworm package-trixie package-files jobs-systemd etcd-newer requirements valgrind clang threads shellcheck fuzz static-checks)
 
 # shellcheck source=processes.sh
@@ -87,7 +88,7 @@ plain_only="layers modules models completion mutants quickstart manual documents
     etcd-revoked etcd-revoked-late etcd-left-behind etcd-clocks zookeeper-clocks long-election stat-race background status-pause
     chaos-check programs-data run-again etcd-auth etcd-move-leader ipv6 hardening told-first store-back etcd-back
     outages etcd-grpc-proxy exclusive-open-flock small-packets large-data local-sessions store-space both-vanish user-upgrade
-     program-texts files-suites redis-redlock redis-restart redis-limits faults faults-check"
+     program-texts files-suites package-version ansible-role kubernetes redis-redlock redis-restart redis-limits faults faults-check"
 plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. Two of them run besides those that wait most of theirs, for servers and
@@ -102,7 +103,7 @@ packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeepe
     libjansson-dev libncurses-dev libsystemd-dev libxxhash-dev libseccomp-dev libcmocka-dev libssl-dev libsasl2-dev
     libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler libc-ares-dev libhiredis-dev libmicrohttpd-dev curl openssl etcd-server etcd-client
     redis-server redis-tools
-    zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch spin python3 python3-kazoo python3-redis python3-jsonschema perl-base util-linux procps mount iproute2 jq tmux
+    zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch spin python3 python3-kazoo python3-redis python3-jsonschema python3-jinja2 python3-yaml perl-base util-linux procps mount iproute2 jq tmux
     ctdb e2fsprogs stress-ng mandoc systemd zsh fish
     lockfile-progs procmail liblockfile-bin mutt emacs-nox gpg gpg-agent git nq libfile-nfslock-perl python3-filelock libpython3.11-testsuite passwd dash logrotate cvs)
 heavy_packages=(shellcheck build-essential debhelper lintian systemd-container mmdebstrap musl-tools
@@ -435,7 +436,7 @@ if [ ${#names[@]} -eq 0 ]; then
     mapfile -t meson_names < <(meson_tests)
     for name in $(system_tests); do
         [ -n "$heavy" ] || [[ " ${heavy_tests[*]} " != *" $name "* ]] || continue
-        [[ " ${other_libraries[*]} ${one_of_two[*]} " != *" $name "* ]] || continue
+        [[ " ${other_libraries[*]} ${one_of_two[*]} ${built_again[*]} " != *" $name "* ]] || continue
         [ -n "$sanitize" ] && [[ " $plain_only " == *" $name "* ]] || system_names+=("$name")
     done
 fi

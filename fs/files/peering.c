@@ -94,21 +94,29 @@ void peering_close(struct shards *shards)
 	shards->peers = NULL;
 }
 
+/* Returns whether it takes part. */
+static bool take_part(struct shards *shards, size_t number, const struct config_store *store)
+{
+	bool has_secret =
+		store->access.digest.secret != NULL || store->access.password.secret != NULL;
+	struct seal *seal = make_seal(store);
+
+	peers_set_seal(shards->peers, number, seal);
+	if (has_peers(store) && is_guarded(&store->access, has_secret))
+		log_warning("[store%s%s%s]: TLS or SASL without digest_file or "
+			    "etcd_password_file, by which other hosts would know this one: peers "
+			    "is not used there",
+			    *store->prefix ? " \"" : "", store->prefix, *store->prefix ? "\"" : "");
+	return seal != NULL;
+}
+
 void peering_listen(struct shards *shards, const struct config *config, int64_t now_ms)
 {
-	for (size_t i = 0; config->peers != NULL && i < shards->count; i++) {
-		const struct config_store *store = &config->stores[i];
-		bool has_secret = store->access.digest.secret != NULL ||
-				  store->access.password.secret != NULL;
-
-		peers_set_seal(shards->peers, i, make_seal(store));
-		if (has_peers(store) && is_guarded(&store->access, has_secret))
-			log_warning("[store%s%s%s]: TLS or SASL without digest_file or "
-				    "etcd_password_file, by which other hosts would know this "
-				    "one: peers is not used there",
-				    *store->prefix ? " \"" : "", store->prefix,
-				    *store->prefix ? "\"" : "");
-	}
+	if (config->read_only)
+		return;
+	for (size_t i = 0; i < shards->count; i++)
+		engine_set_peers(shards->list[i].engine,
+				 config->peers != NULL && take_part(shards, i, &config->stores[i]));
 	peers_listen(shards->peers, config->peers, CONFIG_PEERS_PORT, now_ms);
 }
 

@@ -125,6 +125,8 @@ static char *make_text(const struct presence_host *host)
 		fputs(" peers=", out);
 		escape_write(out, host->peers);
 	}
+	if (host->drains)
+		fputs(" draining=yes", out);
 	fprintf(out, " settings=%016" PRIx64 "\n", config_alike_hash(host->config, host->store));
 	struct room room = {out, HOST_ENTRY_BYTES - ftell(out) - (long)strlen("more=yes\n"), false};
 	config_alike_each(host->config, host->store, write_setting, &room);

@@ -4,9 +4,9 @@
  * (claim/host_entry.h), and how many such entries there are.
  *
  * The entry is written when a session begins, when another process goes on with it, and when a
- * reload has changed what it says. So a host that does nothing sends nothing for it. The entries
- * are counted behind that, and when somebody looks at the number and it is old: who looks again
- * sees it.
+ * reload, or a drain, has changed what it says. So a host that does nothing sends nothing for it.
+ * The entries are counted behind that, and when somebody looks at the number and it is old: who
+ * looks again sees it.
  *
  * Only in a store that other hosts see and that has entries which end with a session
  * (STORE_HAS_FILES): not in local, nor in Redis.
@@ -32,6 +32,7 @@ struct presence_host {
 	size_t store;	   /* its number there */
 	const char *name;  /* of the host */
 	const char *peers; /* NULL: it does not listen to others */
+	bool drains;	   /* engine_drain() */
 };
 
 /* Both stay the caller's, the store until it is closed. `is_told`: it is a store as above. NULL:

@@ -5,12 +5,14 @@
 #include "files/shard.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/escape.h"
+#include "base/printable.h"
 #include "claim/file_path.h"
 #include "files/filesystem.h"
 #include "files/presence.h"
@@ -53,7 +55,7 @@ static void plan_sweep(struct shard *shard, const struct config *config)
 {
 	bool sweeps = shard->sweep_ms != INT64_MAX;
 
-	if (config_has_remains(config) != sweeps)
+	if ((config_has_remains(config) && !config->read_only) != sweeps)
 		shard->sweep_ms = sweeps ? INT64_MAX : 0;
 }
 
@@ -84,6 +86,7 @@ static int open_store(struct shard *shard, const struct config *config, size_t i
 		.replicas = store->redis_replicas,
 		.on_disk = store->redis_on_disk,
 		.new_root = config_has_new_root(config, index) && former == NULL,
+		.read_only = config->read_only,
 		.statistics = &shard->statistics,
 		.rehearsal = former != NULL && former->rehearsal,
 		.session = former != NULL ? former->session : NULL,
@@ -146,6 +149,45 @@ int shards_check(const struct config *config, char *why, size_t why_bytes)
 			return -EINVAL;
 	}
 	return 0;
+}
+
+struct answers {
+	FILE *out;
+	const char *prefix;
+	bool all_well;
+};
+
+static void write_answer(void *context, enum store_health health, const char *text)
+{
+	struct answers *answers = context;
+
+	fprintf(answers->out, "%s: servers: ", health == STORE_WELL ? "ok" : "error");
+	if (answers->prefix[0] != '\0') {
+		printable_write(answers->out, answers->prefix);
+		fputs(": ", answers->out);
+	}
+	printable_write(answers->out, text);
+	fputc('\n', answers->out);
+	answers->all_well = answers->all_well && health == STORE_WELL;
+}
+
+bool shards_ask(const struct config *config, int64_t limit_ms, FILE *out)
+{
+	struct answers answers = {.out = out, .all_well = true};
+	const struct store_asker asker = {
+		.limit_ms = limit_ms, .say = write_answer, .context = &answers};
+
+	for (size_t i = 0; i < config->store_count; i++) {
+		const struct config_store *store = &config->stores[i];
+		const struct store_kind *kind = stores_find(store->url.scheme);
+		int error;
+
+		answers.prefix = store->prefix;
+		error = kind->ask != NULL ? kind->ask(&store->url, &store->access, &asker) : 0;
+		if (error != 0)
+			write_answer(&answers, STORE_SICK, strerror(-error));
+	}
+	return answers.all_well;
 }
 
 int shards_open(const struct config *config, const struct shard_events *events,
@@ -247,6 +289,8 @@ void shard_tell_guard(const struct shard *shard)
 		end_ms += fencing_ms(timeout_ms);
 	lease_board_set_deadline(shard->filesystem->board, shard_number(shard), end_ms,
 				 fencing_ms(timeout_ms));
+	state_journal_set_deadline(shard->filesystem->journal,
+				   lease_board_deadline(shard->filesystem->board));
 }
 
 /* A daemon that begins to fence does not hang, even if it begins late. */
@@ -337,12 +381,15 @@ static struct presence_host host_of(const struct shard *shard)
 		.store = number,
 		.name = filesystem->host,
 		.peers = peers != NULL ? peers_address(peers, number) : NULL,
+		.drains = engine_drains(shard->engine),
 	};
 }
 
 static int64_t presence_deadline(const struct shard *shard)
 {
-	return shard->presence != NULL ? presence_due_ms(shard->presence) : INT64_MAX;
+	bool is_present = shard->presence != NULL && !shard->filesystem->config->read_only;
+
+	return is_present ? presence_due_ms(shard->presence) : INT64_MAX;
 }
 
 static void be_present(const struct shard *shard, int64_t now_ms)
@@ -408,6 +455,19 @@ void shards_reload(struct shards *shards, const struct config *config)
 		reload_presence(&shards->list[i]);
 		engine_stir(shards->list[i].engine);
 	}
+}
+
+void shards_drain(struct shards *shards, bool drains)
+{
+	for (size_t i = 0; i < shards->count; i++) {
+		engine_drain(shards->list[i].engine, drains);
+		reload_presence(&shards->list[i]);
+	}
+}
+
+bool shards_drained(const struct shards *shards)
+{
+	return engine_drains(shards->list[0].engine);
 }
 
 bool shards_doubt(struct shards *shards, int64_t now_ms)

@@ -10,6 +10,7 @@
 #define DLOCKFS_FILES_SHARD_H
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include "config/config.h"
 #include "engine/engine.h"
@@ -91,6 +92,11 @@ struct lock_policy shard_policy(const struct shard *shard, const char *path);
  * `why` if one of them cannot be used. */
 int shards_check(const struct config *config, char *why, size_t why_bytes);
 
+/* Asks each server of each store how it is, and writes a line for each: "RESULT: servers: TEXT",
+ * RESULT as of dlockctl doctor. Takes `limit_ms` for each store at most. Returns whether all are
+ * well. For a process that serves nothing. */
+bool shards_ask(const struct config *config, int64_t limit_ms, FILE *out);
+
 /* Opens a shard for each store of the configuration; `former` has as many, or is NULL. The
  * configuration stays the caller's, as do the events. To be called after the process went to the
  * background and has mounted, with the signals of the loop blocked: it starts threads. Returns 0 or
@@ -120,6 +126,10 @@ void shards_conclude(struct shards *shards);
 
 /* The configuration has been read anew. */
 void shards_reload(struct shards *shards, const struct config *config);
+
+/* Whether this host grants nothing new (engine_drain()), in all stores; other hosts are told. */
+void shards_drain(struct shards *shards, bool drains);
+bool shards_drained(const struct shards *shards);
 
 /* Calls engine_doubt() of all engines. Returns whether there is a session to prove. */
 bool shards_doubt(struct shards *shards, int64_t now_ms);

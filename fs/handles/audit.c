@@ -156,11 +156,27 @@ static struct claim_span span_of(const struct fuse_file_lock *lock)
 	return (struct claim_span){(int64_t)lock->start, end};
 }
 
+/* Why what was held through the open file has ended, unless its holder wanted that; NULL: it is not
+ * known. */
+static const char *reason_of(const struct handle *handle, const struct audit_note *note)
+{
+	static const char *const words[] = {
+		[ENGINE_LOSS_SESSION] = "session",  [ENGINE_LOSS_BROKEN] = "broken",
+		[ENGINE_LOSS_EXPIRED] = "max_hold", [ENGINE_LOSS_TAKEN] = "deleted",
+		[ENGINE_LOSS_STOPPED] = "stopped",
+	};
+
+	if (handle->fenced)
+		return handle->owner != NULL ? words[engine_file_loss(handle->owner)] : NULL;
+	return note->revoked ? "revoked" : NULL;
+}
+
 /* The lock was held until now. */
 static void write_end(const struct handle *handle, const struct audit_note *note, const char *event,
 		      const struct claim_span *span)
 {
 	struct filesystem *filesystem = handle->filesystem;
+	const char *reason = reason_of(handle, note);
 	struct line line;
 
 	if (!user_lines_pass(filesystem, note->uid, USER_LINES_AUDIT))
@@ -173,6 +189,8 @@ static void write_end(const struct handle *handle, const struct audit_note *note
 		add_span(&line, *span);
 	add_holder(&line, filesystem, note);
 	add_seconds(&line, "held", "HELD", histogram_now_us() - note->since_us);
+	if (reason != NULL)
+		add(&line, "why", "WHY", "%s", reason);
 	if (note->token != 0)
 		add(&line, "token", "TOKEN", "%" PRIu64, note->token);
 	end(&line, handle->inode->path);
@@ -334,6 +352,27 @@ void audit_lost(struct handle *handle)
 {
 	if (audit_is_on(handle->filesystem))
 		end_all(handle, "lost");
+}
+
+static void mark_revoked(struct audit_note *note, const struct handle *handle)
+{
+	if (note != NULL && note->handle == handle->number)
+		note->revoked = true;
+}
+
+void audit_revoked(struct handle *handle)
+{
+	const struct holders *holders = handle_holders(handle);
+	struct audit_note *note;
+
+	if (!audit_is_on(handle->filesystem))
+		return;
+	mark_revoked(find_of_file(handle), handle);
+	if (holders == NULL)
+		return;
+	DL_FOREACH (holders->audited, note) {
+		mark_revoked(note, handle);
+	}
 }
 
 static bool set_token(struct audit_note *note, const struct handle *handle, uint64_t token)

@@ -57,6 +57,9 @@ void audit_closed(struct handle *handle);
 /* What was locked through the open file is lost. */
 void audit_lost(struct handle *handle);
 
+/* Somebody asks for what is held through the open file. */
+void audit_revoked(struct handle *handle);
+
 /* The fencing token of what is held through the open file is told to the caller. */
 void audit_told(fuse_req_t req, struct handle *handle, uint64_t token);
 

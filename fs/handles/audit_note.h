@@ -33,6 +33,7 @@ struct audit_note {
 	char command[16];
 	int64_t since_us; /* histogram_now_us(), which goes on in the next process */
 	uint64_t token;	  /* told to the holder; 0: none was */
+	bool revoked;	  /* somebody has asked for it; not kept for the next process */
 };
 
 /* The note of flock or exclusive open through the open file of that number; NULL: there is none. */

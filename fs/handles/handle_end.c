@@ -23,5 +23,6 @@ void handle_close(struct handle *handle)
 void handle_revoke(struct handle *handle)
 {
 	holder_tell_revoked(handle);
+	audit_revoked(handle);
 	handle_wake_poll(handle);
 }

@@ -120,6 +120,7 @@ struct sample {
 	int64_t by_message, by_store;
 	int64_t names, bytes, used_bytes, quota_bytes, full, corrupt;
 	int64_t hosts;
+	int64_t holder_ms, waiter_ms;
 };
 
 static void count_worn(void *context, const struct engine_worn *worn)
@@ -127,6 +128,15 @@ static void count_worn(void *context, const struct engine_worn *worn)
 	struct sample *sample = context;
 	sample->worn++;
 	sample->held_back += (int64_t)worn->held_back;
+}
+
+/* The age of the oldest; 0: there is none. */
+static int64_t age_of(const struct engine *engine,
+		      bool (*find)(const struct engine *engine, struct engine_oldest *ret))
+{
+	struct engine_oldest oldest;
+
+	return find(engine, &oldest) ? oldest.age_ms : 0;
 }
 
 static struct sample sample_of(const struct shard *shard)
@@ -160,6 +170,8 @@ static struct sample sample_of(const struct shard *shard)
 		.full = space.bytes < 0 ? -1 : space.is_full,
 		.corrupt = space.bytes < 0 ? -1 : space.is_corrupt,
 		.hosts = presence_count(shard->presence),
+		.holder_ms = age_of(shard->engine, engine_oldest_holder),
+		.waiter_ms = age_of(shard->engine, engine_oldest_waiter),
 	};
 	engine_each_worn(shard->engine, count_worn, &sample);
 	return sample;
@@ -178,6 +190,13 @@ struct family {
 static const struct family families[] = {
 	{"dlockfs_waiters", GAUGE, OF(waiters), "Calls on this host that wait for a lock."},
 	{"dlockfs_holders", GAUGE, OF(holders), "Claims that this host holds."},
+	{"dlockfs_oldest_holder_seconds", SECONDS, OF(holder_ms),
+	 "Time since the grant of what this host holds for the longest time; 0 while that is "
+	 "nothing."},
+	{"dlockfs_oldest_waiter_seconds", SECONDS, OF(waiter_ms),
+	 "Time since the call on this host that waits for a lock for the longest time; 0 while "
+	 "none "
+	 "does."},
 	{"dlockfs_kept_claims", GAUGE, OF(kept),
 	 "Claims that this host keeps while nobody uses them."},
 	{"dlockfs_numbers_end_locks", GAUGE, OF(worn),
@@ -324,6 +343,8 @@ static void write_locks(const struct filesystem *filesystem, FILE *file)
 	for (size_t i = 0; i < shards->count; i++)
 		write_histograms(&shards->list[i], file, "dlockfs_hold_seconds",
 				 shards->list[i].metrics.holds);
+	write_number(file, "dlockfs_draining", "gauge", engine_drains(shards->list[0].engine),
+		     "Whether this host grants nothing new, after dlockctl drain.");
 	write_number(file, "dlockfs_open_files", "gauge", filesystem->handles->count,
 		     "Open files of the mount.");
 	write_head(file, "dlockfs_limit_refusals_total", "counter",

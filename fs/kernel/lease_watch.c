@@ -244,6 +244,6 @@ void lease_watch_act(struct lease_watch *watch, int daemon, const char *why)
 	if (!log_to_journal())
 		log_to_syslog();
 	log_error("%s: %s: the guard has ended the mount, and has sent the signal of on_lost to "
-		  "%zu processes",
-		  watch->mountpoint, why, count);
+		  "%zu process%s",
+		  watch->mountpoint, why, count, count == 1 ? "" : "es");
 }

@@ -257,13 +257,13 @@ void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
 	fuse_reply_poll(req, POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM | (revoked ? POLLPRI : 0));
 }
 
-/* Valid replies: statfs, err. */
+/* Valid replies: statfs, err. There is no number of files that is the most, so f_files is 0, as of
+ * proc: df -i then shows no share. */
 void op_statfs(fuse_req_t req, fuse_ino_t node)
 {
 	struct statvfs answer = {
 		.f_bsize = TEXT_BLOCK_BYTES,
 		.f_frsize = TEXT_BLOCK_BYTES,
-		.f_files = HASH_CNT(by_node, filesystem_of(req)->inodes->by_node),
 		.f_namemax = NAME_BYTES_MAX,
 	};
 	(void)node;

@@ -39,7 +39,7 @@
 #include "files/shard.h"
 #include "journal/text.h"
 
-#define TAKEOVER_FORMAT	     15 /* the format that this program writes, */
+#define TAKEOVER_FORMAT	     16 /* the format that this program writes, */
 #define TAKEOVER_READER	     15 /* the oldest that can read it, */
 #define TAKEOVER_OLDEST	     13 /* and the oldest that this program reads */
 #define TAKEOVER_ENVIRONMENT "DLOCKFS_TAKE_OVER"

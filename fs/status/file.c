@@ -209,6 +209,20 @@ static void write_warning(void *context, const char *text)
 	write_line(context, "store_warning", text);
 }
 
+/* What the mount was made with, and the file in which that stands, as it was when it was read. */
+static void write_config(const struct config *config, FILE *out)
+{
+	fprintf(out, "mode=%04o\n", (unsigned)config->mode);
+	for (char **directory = config->directories; directory != NULL && *directory != NULL;
+	     directory++)
+		write_text(out, "directory", *directory);
+	if (config->file == NULL)
+		return;
+	write_text(out, "config", config->file);
+	fprintf(out, "config_time=%lld.%09ld\n", (long long)config->file_time.tv_sec,
+		config->file_time.tv_nsec);
+}
+
 /* This host among others; what is not known is left out. */
 static void write_hosts(const struct shard *shard, FILE *out)
 {
@@ -218,6 +232,20 @@ static void write_hosts(const struct shard *shard, FILE *out)
 		fprintf(out, "hosts=%" PRId64 "\n", count);
 	if (presence_error(shard->presence) != 0)
 		write_line(out, "hosts_error", strerror(-presence_error(shard->presence)));
+}
+
+/* Who holds, or waits, for the longest time. */
+static void write_oldest(const struct engine *engine, const char *key,
+			 bool (*find)(const struct engine *engine, struct engine_oldest *ret),
+			 FILE *out)
+{
+	struct engine_oldest oldest;
+
+	if (!find(engine, &oldest))
+		return;
+	fprintf(out, "%s=", key);
+	escape_write(out, oldest.path);
+	fprintf(out, " pid=%d for_s=%" PRId64 "\n", oldest.pid, oldest.age_ms / 1000);
 }
 
 static void write_shard(const struct shard *shard, FILE *out)
@@ -235,6 +263,8 @@ static void write_shard(const struct shard *shard, FILE *out)
 	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\nfiles=%zu\n",
 		counts.locks, counts.holders, counts.kept, counts.waiters, shard->fenced,
 		lockfiles_count(shard->lockfiles));
+	write_oldest(shard->engine, "oldest_holder", engine_oldest_holder, out);
+	write_oldest(shard->engine, "oldest_waiter", engine_oldest_waiter, out);
 	if (peering_address(shard) != NULL)
 		fprintf(out, "by_message=%" PRIu64 "\nby_store=%" PRIu64 "\n", counts.by_message,
 			counts.by_store);
@@ -268,6 +298,10 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 	write_rights(out);
 	fprintf(out, "uptime_s=%" PRId64 "\n",
 		(filesystem->now_ms - filesystem->status->started_ms) / 1000);
+	if (shards_drained(filesystem->shards))
+		fputs("draining=yes\n", out);
+	write_config(filesystem->config, out);
+	fprintf(out, "names=%u\n", HASH_CNT(by_node, filesystem->inodes->by_node));
 	write_shard(&filesystem->shards->list[0], out);
 	fprintf(out, "exclusive_open_waits=%s\n", filesystem->exclusive_open_waits ? "yes" : "no");
 	write_briefs(filesystem->briefs, out);

@@ -9,10 +9,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/log.h"
 #include "dlockfs.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "files/shard.h"
 #include "files/user.h"
 #include "handles/reply.h"
 #include "handles/steer.h"
@@ -275,8 +278,43 @@ void status_release(fuse_req_t req, const struct fuse_file_info *info)
 	fuse_reply_err(req, 0);
 }
 
-/* On the file of a lock: asks the holder to release, or takes the claim away. Valid replies: ioctl,
- * err. */
+/* Whether the caller may tell this host to drain: root, or the user who has mounted without being
+ * root. */
+static bool may_drain(const struct fuse_ctx *caller)
+{
+	return caller->uid == 0 || caller->uid == geteuid();
+}
+
+static void drain(fuse_req_t req, const int32_t *wanted, size_t in_bytes)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	const struct fuse_ctx *caller = fuse_req_ctx(req);
+
+	if (!may_drain(caller)) {
+		fuse_reply_err(req, EPERM);
+		return;
+	}
+	if (in_bytes < sizeof(*wanted) || (*wanted != 0 && *wanted != 1)) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	bool drains = *wanted == 1;
+	if (drains == shards_drained(filesystem->shards)) {
+		fuse_reply_ioctl(req, 0, NULL, 0);
+		return;
+	}
+	if (drains)
+		log_warning("uid=%u,pid=%d: this host drains, it grants nothing new until dlockctl "
+			    "undrain",
+			    caller->uid, (int)caller->pid);
+	else
+		log_info("uid=%u,pid=%d: this host drains no more", caller->uid, (int)caller->pid);
+	shards_drain(filesystem->shards, drains);
+	fuse_reply_ioctl(req, 0, NULL, 0);
+}
+
+/* On the file of a lock: asks the holder to release, or takes the claim away. On status: lets this
+ * host drain. Valid replies: ioctl, err. */
 void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const void *in,
 		  size_t in_bytes)
 {
@@ -286,6 +324,11 @@ void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const
 	struct steer_caller caller = {.uid = fuse_req_ctx(req)->uid};
 	struct claim_name name;
 
+	if (node != NULL && node->kind == STATUS_FILE && command == DLOCKFS_IOC_DRAIN &&
+	    strcmp(node->file->name, "status") == 0) {
+		drain(req, in, in_bytes);
+		return;
+	}
 	if (node == NULL || node->kind != STATUS_LOCK ||
 	    (command != DLOCKFS_IOC_REVOKE && command != DLOCKFS_IOC_BREAK)) {
 		fuse_reply_err(req, ENOTTY);

@@ -182,7 +182,8 @@ static void write_store(const struct part *part, FILE *out)
 		fputs(" root=", out);
 		escape_write(out, url->root[0] != '\0' ? url->root : "/");
 	}
-	fprintf(out, " settings=%016" PRIx64, config_alike_hash(config, number));
+	if (!config->read_only) /* else no host's settings matter */
+		fprintf(out, " settings=%016" PRIx64, config_alike_hash(config, number));
 	if (part->shard->prefix[0] != '\0') {
 		fputs(" prefix=", out);
 		escape_write(out, part->shard->prefix);

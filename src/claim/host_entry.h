@@ -10,6 +10,7 @@
  *
  *   host      version, pid: of its daemon
  *   peers     where the daemon listens to others; left out: it does not
+ *   draining  yes: the host grants nothing new (engine_drain()); else left out
  *   settings  a number that differs if any of the settings does which have to be alike on all hosts
  *             (config/alike.h)
  *   setting   one of these, a line each, as many as have room; the last line is "more=yes" if not

@@ -282,6 +282,7 @@ void config_finish(struct config *config)
 	free(config->user);
 	free(config->peers);
 	free(config->text);
+	free(config->file);
 	*config = (struct config){0};
 }
 
@@ -450,6 +451,8 @@ void config_reload(struct config *config, struct config *fresh,
 	swap(&config->section_count, &fresh->section_count, sizeof(config->section_count));
 	swap(&config->text, &fresh->text, sizeof(config->text));
 	swap(&config->text_bytes, &fresh->text_bytes, sizeof(config->text_bytes));
+	swap(&config->file, &fresh->file, sizeof(config->file));
+	config->file_time = fresh->file_time;
 	config_finish(fresh);
 }
 

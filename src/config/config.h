@@ -33,6 +33,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "config/access.h"
 #include "config/contention.h"
@@ -146,6 +147,7 @@ struct config {
 	char *peers;	      /* where this host listens to others, as address_parse() reads it, by
 				 default at CONFIG_PEERS_PORT; NULL: it does not */
 	int64_t log_level;    /* enum log_level, the most detailed one that is written; info */
+	bool read_only;	      /* the mount option ro, which is no key: servers are only read; no */
 	bool audit;	      /* a line in the log for each grant, release, refusal and loss; no */
 	/* [store], which is the first, and [store "prefix"] in the file's order */
 	struct config_store *stores;
@@ -156,6 +158,8 @@ struct config {
 	/* What the file had; NULL: none was read */
 	char *text;
 	size_t text_bytes;
+	char *file;		   /* its name; NULL: the text is one that another process had */
+	struct timespec file_time; /* its st_mtim when it was read */
 };
 
 /* Whether this build can have `peers`. */

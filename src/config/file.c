@@ -18,6 +18,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <ini.h>
@@ -587,9 +588,20 @@ static int load(FILE *stream, char **ret, size_t *ret_bytes)
 		error = errno ? -errno : -EIO;
 	if (fclose(copy) && !error)
 		error = -ENOMEM;
-	if (error)
+	if (error) {
 		free(*ret);
+		*ret = NULL;
+	}
 	return error;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int note_file(struct config *config, const char *file, const struct stat *attr)
+{
+	free(config->file);
+	config->file = strdup(file);
+	config->file_time = attr->st_mtim;
+	return config->file != NULL ? 0 : -ENOMEM;
 }
 
 int config_read(struct config *config, const char *file, char *why, size_t why_bytes)
@@ -597,6 +609,7 @@ int config_read(struct config *config, const char *file, char *why, size_t why_b
 	char *text = NULL;
 	size_t bytes = 0;
 	FILE *stream;
+	struct stat attr;
 	int descriptor, error;
 
 	if (off_limits_refuses(file, why, why_bytes))
@@ -610,10 +623,15 @@ int config_read(struct config *config, const char *file, char *why, size_t why_b
 		snprintf(why, why_bytes, "%s: %s", file, strerror(-error));
 		return error;
 	}
+	if (fstat(descriptor, &attr) != 0)
+		attr = (struct stat){0};
 	error = load(stream, &text, &bytes);
 	fclose(stream);
 	if (!error)
+		error = note_file(config, file, &attr);
+	if (!error)
 		return read_owned(config, file, text, bytes, why, why_bytes);
+	free(text);
 	snprintf(why, why_bytes, "%s: cannot read it: %s", file, strerror(-error));
 	return error;
 }

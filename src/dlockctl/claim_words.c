@@ -169,7 +169,7 @@ static json_t *claim_json(const struct claim *claim)
 		claim->follower > 0 ? json_integer((json_int_t)claim->follower) : json_null();
 	json_t *object = must(json_pack(
 		"{s:I, s:o, s:s, s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"position", (json_int_t)claim->position, "follower", follower, "state",
 		claim->held ? "held" : claim_state(claim), "maybe_kept",
 		claim->held && claim->maybe_kept, "maybe_former", claim->maybe_former, "mode",
@@ -178,10 +178,11 @@ static json_t *claim_json(const struct claim *claim)
 		text_json(claim->target), "ranges", text_json(claim->ranges), "host",
 		text_json(claim->host), "pid", number_json(claim->pid), "uid",
 		number_json(claim->uid), "user", claim->uid >= 0 ? text_json(user) : json_null(),
-		"command", text_json(claim->command), "since", number_json(claim->since), "age",
-		number_json(claim_seconds(claim)), "lost_since", number_json(claim->lost_since),
-		"delay_until", number_json(claim->delay_until), "client", text_json(claim->client),
-		"session", text_json(claim->session), "claim", text_json(claim->claim)));
+		"command", text_json(claim->command), "since", number_json(claim->since), "clock",
+		text_json(claim->clock), "age", number_json(claim_seconds(claim)), "lost_since",
+		number_json(claim->lost_since), "delay_until", number_json(claim->delay_until),
+		"client", text_json(claim->client), "session", text_json(claim->session), "claim",
+		text_json(claim->claim)));
 	free(user);
 	return object;
 }

@@ -31,6 +31,7 @@ enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 struct context {
 	const struct command *command; /* NULL in front of it */
 	const char *mount;	       /* --mount, or NULL */
+	const char *store, *config;    /* --store and --config: without a mount; or NULL */
 	enum color color;
 	bool json;
 	bool wide;
@@ -45,9 +46,19 @@ struct command {
 };
 
 /* For the table of long options of a command. */
-enum { OPTION_MOUNT = 1000, OPTION_JSON, OPTION_WIDE, OPTION_COLOR, OPTION_OWN };
+enum {
+	OPTION_MOUNT = 1000,
+	OPTION_STORE,
+	OPTION_CONFIG,
+	OPTION_JSON,
+	OPTION_WIDE,
+	OPTION_COLOR,
+	OPTION_OWN
+};
 #define COMMON_OPTIONS                                                                             \
 	{"mount", required_argument, NULL, OPTION_MOUNT},                                          \
+		{"store", required_argument, NULL, OPTION_STORE},                                  \
+		{"config", required_argument, NULL, OPTION_CONFIG},                                \
 		{"json", no_argument, NULL, OPTION_JSON},                                          \
 		{"wide", no_argument, NULL, OPTION_WIDE},                                          \
 		{"color", required_argument, NULL, OPTION_COLOR},                                  \
@@ -63,6 +74,12 @@ extern const char common_help[];
  * -1 to go on, or the status to end with: a common option with a wrong value, -h, or an unknown
  * option. */
 int common_option(struct context *context, int letter, char **argv);
+
+/* Whether --store or --config is given. */
+bool is_of_store(const struct context *context);
+
+/* Checks that the command may have them, if they are given. Returns -1 or EX_USAGE. */
+int check_store_options(const struct context *context);
 
 /* Parses the options of a command that has only the common ones. From least to most words must be
  * left then, from argv[optind] on. Returns -1, or the status to end with. */

@@ -68,6 +68,7 @@ static void add_host(struct host_store *store, const char *line)
 		.hash = word(line, "settings"),
 		.since = parse_number(since, 0, INT64_MAX, &number) ? number : -1,
 		.is_self = says(line, "self", "yes"),
+		.drains = says(line, "draining", "yes"),
 	};
 	free(since);
 }
@@ -207,9 +208,17 @@ const struct host *host_store_self(const struct host_store *store)
 	return NULL;
 }
 
+const struct host *host_store_base(const struct host_store *store)
+{
+	return store->hash[0] != '\0' || store->count == 0 ? host_store_self(store)
+							   : &store->list[0];
+}
+
 bool host_differs(const struct host_store *store, const struct host *host)
 {
-	return strcmp(host->hash, store->hash) != 0;
+	const struct host *base = store->hash[0] == '\0' ? host_store_base(store) : NULL;
+
+	return strcmp(host->hash, base != NULL ? base->hash : store->hash) != 0;
 }
 
 /* How long the name of the setting is, which no value has a part of. */
@@ -243,7 +252,7 @@ void host_each_difference(const struct host_store *store, const struct host *hos
 				      const char *here),
 			  void *context)
 {
-	const struct host *self = host_store_self(store);
+	const struct host *self = host_store_base(store);
 
 	for (size_t i = 0; self != NULL && i < host->settings_count; i++) {
 		const char *setting = host->settings[i];

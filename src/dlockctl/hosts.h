@@ -18,6 +18,7 @@ struct host {
 	char *name, *version, *peers, *session, *hash;
 	int64_t since;	       /* in seconds since 1970; -1: not known */
 	bool is_self;	       /* of this mount */
+	bool drains;	       /* it grants nothing new */
 	bool has_more;	       /* settings than these */
 	size_t locks, waiters; /* hosts_count() */
 	char **settings;       /* "[locks] slots=1" */
@@ -25,7 +26,8 @@ struct host {
 };
 
 struct host_store {
-	char *scheme, *root, *prefix, *hash;
+	char *scheme, *root, *prefix;
+	char *hash;   /* of the settings of this mount; empty: it uses no locks (--store) */
 	char *error;  /* why nothing is known, as the name of an error */
 	bool is_told; /* else the store does not tell which hosts it has */
 	struct host *list;
@@ -48,7 +50,11 @@ void hosts_count(struct hosts *hosts, const struct queues *queues);
 /* This mount's own host; NULL: its entry is not there. */
 const struct host *host_store_self(const struct host_store *store);
 
-/* Whether the host's settings differ from those of this mount. */
+/* The host that the others are compared with: this mount's own, or the first for who has none
+ * (--store); NULL: its entry is not there. */
+const struct host *host_store_base(const struct host_store *store);
+
+/* Whether the host's settings differ from those of this mount, or of that host. */
 bool host_differs(const struct host_store *store, const struct host *host);
 
 /* Calls say() for each setting in which they do, if that can be told: what both have, without the

@@ -25,14 +25,14 @@ static json_t *host_json(const struct host_store *store, const struct host *host
 
 	if (host_differs(store, host))
 		host_each_difference(store, host, add_difference, differences);
-	return must(json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:I, s:I, s:o, s:b, s:o}", "host",
-			      text_json(host->name), "version", text_or_null(host->version),
-			      "peers", text_or_null(host->peers), "session",
-			      text_or_null(host->session), "since",
-			      host->since >= 0 ? json_integer(host->since) : json_null(), "self",
-			      host->is_self, "locks", (json_int_t)host->locks, "waiters",
-			      (json_int_t)host->waiters, "settings", text_or_null(host->hash),
-			      "differs", host_differs(store, host), "differences", differences));
+	return must(json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:o, s:b, s:o}", "host",
+		text_json(host->name), "version", text_or_null(host->version), "peers",
+		text_or_null(host->peers), "session", text_or_null(host->session), "since",
+		host->since >= 0 ? json_integer(host->since) : json_null(), "self", host->is_self,
+		"draining", host->drains, "locks", (json_int_t)host->locks, "waiters",
+		(json_int_t)host->waiters, "settings", text_or_null(host->hash), "differs",
+		host_differs(store, host), "differences", differences));
 }
 
 json_t *hosts_json(const struct hosts *hosts, const char *mount)

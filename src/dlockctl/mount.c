@@ -11,6 +11,8 @@
 
 #include "dlockctl/look.h"
 #include "dlockctl/mounts.h"
+#include "dlockctl/private_mount.h"
+#include "dlockctl/service.h"
 
 #define DEFAULT_FOLDER "/run/dlocks" /* of dlockfs.service */
 #define VARIABLE       "DLOCKFS_MOUNT"
@@ -74,6 +76,18 @@ static int several(const struct candidates *candidates)
 	return status;
 }
 
+static int none(const struct mounts *mounts)
+{
+	char *words = service_words();
+	int status = fail(EXIT_NO_MOUNT,
+			  "mount: no dlockfs is mounted%s%s; mount one, or name its folder with "
+			  "--mount",
+			  mounts->count > 0 ? " but those of other users" : "", words);
+
+	free(words);
+	return status;
+}
+
 /* Finds the mount that is meant if none is named. */
 static int default_mount(const struct mounts *mounts, char **ret_folder)
 {
@@ -90,10 +104,7 @@ static int default_mount(const struct mounts *mounts, char **ret_folder)
 	else if (candidates.count > 0)
 		status = several(&candidates);
 	else
-		status = fail(EXIT_NO_MOUNT,
-			      "mount: no dlockfs is mounted%s; mount one, or name "
-			      "its folder with --mount",
-			      mounts->count > 0 ? " but those of other users" : "");
+		status = none(mounts);
 	free(candidates.list);
 	return status;
 }
@@ -209,6 +220,20 @@ static char *name_of_path(const struct mounts *mounts, const char *path, const c
 	return mount_is_whole(in) ? must_format("%s/%s", above->root + 1, rest) : NULL;
 }
 
+/* Whose mount it is, who may have let no others use it: even root is refused then. */
+static int check_owner(const struct mounts *mounts, struct place *place)
+{
+	const struct mount *mount = mounts_at(mounts, place->mount);
+
+	place->is_foreign = mount != NULL && !mount->trusted;
+	if (mount == NULL || !mount->is_private)
+		return 0;
+	return fail(EX_NOPERM,
+		    "%s: was mounted by the user %s, without allow_other: nobody else may look at "
+		    "it, not even root; run dlockctl as that user",
+		    place->mount, mount->owner);
+}
+
 static int take_name(const struct mounts *mounts, const char *name, struct place *place)
 {
 	place->name =
@@ -228,8 +253,15 @@ int place_find(const struct context *context, const char *name, struct place *pl
 
 	*place = (struct place){0};
 	int status = mounts_read(&mounts);
-	if (status == 0)
+	if (status == 0 && is_of_store(context))
+		status = private_mount_begin(context, &place->mount);
+	else if (status == 0)
 		status = choose(context, &mounts, name, &place->mount);
+	place->shown = context->store != NULL	 ? context->store
+		       : context->config != NULL ? context->config
+						 : place->mount;
+	if (status == 0)
+		status = check_owner(&mounts, place);
 	if (status == 0 && name != NULL)
 		status = take_name(&mounts, name, place);
 	mounts_finish(&mounts);

@@ -10,14 +10,17 @@
 #include "dlockctl/dlockctl.h"
 
 struct place {
-	char *mount; /* its folder */
-	char *name;  /* of the lock, relative to it; NULL if none was asked for */
+	char *mount;	   /* its folder */
+	char *name;	   /* of the lock, relative to it; NULL if none was asked for */
+	const char *shown; /* the mount, for people; or what --store or --config says */
+	bool is_foreign;   /* neither root nor the caller has mounted it */
 };
 
-/* The mount of --mount; else that of the name, if it is the absolute path of a file below one; else
- * that of DLOCKFS_MOUNT; else one of the only file system of dlockfs there is, or that at
- * /run/dlocks. Other names are relative to the mount. Returns 0, or tells the error and returns the
- * status to end with. place_finish() frees *place in any case. */
+/* One of its own for --store and --config (private_mount.h). Else the mount of --mount; else that
+ * of the name, if it is the absolute path of a file below one; else that of DLOCKFS_MOUNT; else one
+ * of the only file system of dlockfs there is, or that at /run/dlocks. Other names are relative to
+ * the mount. Returns 0, or tells the error and returns the status to end with. place_finish() frees
+ * *place in any case. */
 int place_find(const struct context *context, const char *name, struct place *place);
 
 /* Whether .dlockfs shows the queue of the lock. Not if a component of its name but the first is

@@ -34,14 +34,33 @@ static char *decode(const char *text)
 	return result;
 }
 
-/* Whether root or the caller has mounted it, from the options "rw,user_id=0,...". */
-static bool is_trusted(const char *options)
+/* Who has mounted it, from the options "rw,user_id=0,...". */
+static unsigned long owner_of(const char *options)
 {
 	static const char key[] = "user_id=";
 	const char *owner = strstr(options, key);
-	unsigned long uid = owner != NULL ? strtoul(owner + strlen(key), NULL, 10) : 0;
 
-	return uid == 0 || uid == geteuid();
+	return owner != NULL ? strtoul(owner + strlen(key), NULL, 10) : 0;
+}
+
+/* Whether the kernel lets root use mounts of others (fuse_allow_current_process() of Linux 6.0). */
+static bool root_is_let_in(void)
+{
+	int letter = 'N';
+	FILE *file = fopen("/sys/module/fuse/parameters/allow_sys_admin_access", "re");
+
+	if (file != NULL) {
+		letter = fgetc(file);
+		fclose(file);
+	}
+	return letter == 'Y';
+}
+
+/* Whether the kernel refuses the caller. */
+static bool is_private(const char *options)
+{
+	return owner_of(options) != geteuid() && strstr(options, ",allow_other") == NULL &&
+	       (geteuid() != 0 || !root_is_let_in());
 }
 
 static struct mount *find(const struct mounts *mounts, const char *folder)
@@ -58,6 +77,7 @@ static void mount_finish(struct mount *mount)
 	free(mount->folder);
 	free(mount->root);
 	free(mount->device);
+	free(mount->owner);
 }
 
 /* A mount upon another one, such as a dead one, hides that. */
@@ -93,7 +113,9 @@ static void read_line(struct mounts *mounts, char *line)
 		.folder = decode(fields[FIELD_FOLDER]),
 		.root = decode(fields[FIELD_ROOT]),
 		.device = must(strdup(fields[FIELD_DEVICE])),
-		.trusted = is_trusted(options),
+		.trusted = owner_of(options) == 0 || owner_of(options) == geteuid(),
+		.owner = must_format("%lu", owner_of(options)),
+		.is_private = is_private(options),
 	};
 	add(mounts, &mount);
 }

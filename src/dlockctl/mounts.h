@@ -14,6 +14,8 @@ struct mount {
 	char *device; /* "0:47": mounts of the same device show the same file system */
 	bool trusted; /* mounted by root or by the caller: other users must not decide which locks
 			 the caller uses */
+	char *owner;  /* who has mounted it: the number of a user, */
+	bool is_private; /* who alone can use it: the caller cannot */
 };
 
 struct mounts {

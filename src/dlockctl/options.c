@@ -6,6 +6,10 @@
 
 const char common_help[] =
 	"  --mount DIR             the mount, if there are several\n"
+	"  --store URL             ls, show, hosts and graph: the locks of that store, without a "
+	"mount\n"
+	"  --config FILE           likewise: as the daemon's FILE says, which names its "
+	"credentials\n"
 	"  --json                  JSON instead of text, where anything is listed\n"
 	"  --wide                  full values, also where the terminal is narrower\n"
 	"  --color WHEN            auto (on a terminal, unless NO_COLOR is set), always or never\n"
@@ -41,12 +45,53 @@ static int bad_option(int letter, char **argv)
 		    letter == ':' ? "has no argument" : "is no option");
 }
 
+bool is_of_store(const struct context *context)
+{
+	return context->store != NULL || context->config != NULL;
+}
+
+/* Whether the command only looks at the locks, for which a store will do. */
+static bool only_looks(const char *command)
+{
+	static const char *const names[] = {"ls", "show", "hosts", "graph"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(names[i], command) == 0)
+			return true;
+	}
+	return false;
+}
+
+int check_store_options(const struct context *context)
+{
+	if (!is_of_store(context) || context->command == NULL)
+		return -1;
+	if (!only_looks(context->command->name))
+		return fail(EX_USAGE,
+			    "%s: needs a mount; expected --store and --config with ls, show, hosts "
+			    "or graph only",
+			    context->command->name);
+	if (context->mount != NULL)
+		return fail(EX_USAGE, "--mount: there is --store or --config, too; expected one of "
+				      "a mount and a store");
+	if (context->store != NULL && strncmp(context->store, "local:", strlen("local:")) == 0)
+		return fail(EX_USAGE, "--store local: its locks are of this host's mount; expected "
+				      "zookeeper://, etcd:// or redis://");
+	return -1;
+}
+
 int common_option(struct context *context, int letter, char **argv)
 {
 	switch (letter) {
 	case OPTION_MOUNT:
 		context->mount = optarg;
-		return -1;
+		return check_store_options(context);
+	case OPTION_STORE:
+		context->store = optarg;
+		return check_store_options(context);
+	case OPTION_CONFIG:
+		context->config = optarg;
+		return check_store_options(context);
 	case OPTION_JSON:
 		context->json = true;
 		return -1;

@@ -27,6 +27,7 @@ static void claim_finish(struct claim *claim)
 	free(claim->ranges);
 	free(claim->host);
 	free(claim->command);
+	free(claim->clock);
 	free(claim->client);
 	free(claim->session);
 	free(claim->claim);
@@ -75,6 +76,7 @@ static void set(struct claim *claim, struct claim_seen *seen, const char *key, c
 		{"ranges", &claim->ranges},   {"host", &claim->host},
 		{"command", &claim->command}, {"client", &claim->client},
 		{"session", &claim->session}, {"claim", &claim->claim},
+		{"clock", &claim->clock},
 	};
 	const struct {
 		const char *key;

@@ -33,6 +33,7 @@ struct claim {
 	int64_t uid;
 	char *command;
 	int64_t since;	     /* seconds since 1970 */
+	char *clock;	     /* by whose that is: "host", of the claim; NULL: the service's */
 	int64_t lost_since;  /* likewise: when this host learned of the loss, */
 	int64_t delay_until; /* and until when it grants the lock to nobody because of it; or until
 				when it rests */

@@ -93,3 +93,8 @@ void text_age(int64_t seconds, char age[TEXT_AGE_BYTES])
 		snprintf(age, TEXT_AGE_BYTES, "%" PRId64 "d%02" PRId64 "h", seconds / 86400,
 			 seconds / 3600 % 24);
 }
+
+const char *text_plural(size_t count)
+{
+	return count == 1 ? "" : "s";
+}

@@ -26,4 +26,7 @@ void text_cut(char *text, size_t columns);
 #define TEXT_AGE_BYTES 24
 void text_age(int64_t seconds, char age[TEXT_AGE_BYTES]);
 
+/* "s" behind a noun; "" if there is one. */
+const char *text_plural(size_t count);
+
 #endif

@@ -10,6 +10,7 @@
 
 #include "dlockctl/inside.h"
 #include "dlockctl/look.h"
+#include "dlockctl/text.h"
 
 #define READ_BYTES     65536
 #define TEXT_BYTES_MAX (256 * 1024 * 1024) /* longer than any queue */
@@ -306,16 +307,18 @@ static size_t warn_of_silent_stores(const struct queues *queues)
 int warn_of_bad_lines(const struct queues *queues)
 {
 	size_t silent = warn_of_silent_stores(queues);
+	size_t unreadable = queues->unreadable > silent ? queues->unreadable - silent : 0;
 
 	if (queues->bad_lines > 0)
 		fail(0,
-		     "%zu lines of the mount make no sense and were left out; expected the same "
-		     "version of dlockfs",
-		     queues->bad_lines);
-	if (queues->unreadable > silent)
+		     "%zu line%s of the mount that make no sense left out; expected the same "
+		     "version of "
+		     "dlockfs",
+		     queues->bad_lines, text_plural(queues->bad_lines));
+	if (unreadable > 0)
 		fail(0,
-		     "%zu locks cannot be looked at, by the rights that the servers give or for "
+		     "%zu lock%s cannot be looked at, by the rights that the servers give or for "
 		     "another reason; the message of dlockfs says which",
-		     queues->unreadable - silent);
+		     unreadable, text_plural(unreadable));
 	return silent > 0 ? EXIT_NO_ANSWER : 0;
 }

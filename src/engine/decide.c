@@ -10,6 +10,7 @@
 #include "engine/books/bequest.h"
 #include "engine/books/claim.h"
 #include "engine/books/decisions.h"
+#include "engine/books/drain.h"
 #include "engine/books/owner.h"
 #include "engine/books/queue.h"
 #include "engine/books/save.h"
@@ -21,14 +22,14 @@
 #include "engine/records/test.h"
 #include "engine/turnstile.h"
 
-static void lose_owner(struct owner *owner);
+static void lose_owner(struct owner *owner, enum engine_loss loss);
 
 /* The process has lost a lock: it holds nothing any more, and its open files are told. */
-static void lose_records(struct records *records)
+static void lose_records(struct records *records, enum engine_loss loss)
 {
 	coverage_set_held(records, (struct range_set){0});
 	for (size_t i = 0; i < records->files_count; i++)
-		lose_owner(records->files[i]);
+		lose_owner(records->files[i], loss);
 }
 
 /* The open file has lost a lock: ends what processes ask for through it. */
@@ -44,15 +45,17 @@ static void lose_asked_through(const struct owner *file)
 	}
 }
 
-static void note_lost(struct owner *owner)
+static void note_lost(struct owner *owner, enum engine_loss loss)
 {
 	if (!owner->lost && !owner->is_process)
 		decisions_add(owner->lock->engine, LOST, owner->cookie, 0);
+	if (!owner->lost)
+		owner->loss = loss;
 	owner->lost = true;
 	owner_mark(owner);
 }
 
-void decide_note_lost(const struct lock *lock)
+void decide_note_lost(const struct lock *lock, enum engine_loss loss)
 {
 	const struct records *records;
 	const struct claim *claim;
@@ -60,22 +63,22 @@ void decide_note_lost(const struct lock *lock)
 	CLAIMS_FOREACH (lock->queue.first, claim) {
 		struct owner *owner = claim->state == CLAIM_HELD ? owner_of(claim) : NULL;
 		if (owner != NULL && !owner->is_process)
-			note_lost(owner);
+			note_lost(owner, loss);
 	}
 	for (records = lock->records; records != NULL; records = records->hh.next) {
 		for (size_t i = 0; records->held.count > 0 && i < records->files_count; i++)
-			note_lost(records->files[i]);
+			note_lost(records->files[i], loss);
 	}
 }
 
-static void lose_owner(struct owner *owner)
+static void lose_owner(struct owner *owner, enum engine_loss loss)
 {
 	struct records *records = owner_records(owner);
 	struct wish *wish, *next;
 
-	note_lost(owner);
+	note_lost(owner, loss);
 	if (records != NULL) {
-		lose_records(records);
+		lose_records(records, loss);
 	} else {
 		lose_asked_through(owner);
 		proofs_lose_file(owner);
@@ -87,14 +90,14 @@ static void lose_owner(struct owner *owner)
 	}
 }
 
-void decide_lose_lock(struct owner *owner, bool flock)
+void decide_lose_lock(struct owner *owner, bool flock, enum engine_loss loss)
 {
 	struct records *records, *next;
 
-	lose_owner(owner);
+	lose_owner(owner, loss);
 	HASH_ITER (hh, owner->lock->records, records, next) {
 		if (flock && records->held.count > 0 && !coverage_is_complete(records))
-			lose_owner(&records->owner);
+			lose_owner(&records->owner, loss);
 	}
 }
 
@@ -103,7 +106,7 @@ static void note_way(const struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
 
-	if (!claim->rivaled || engine->events->on_ask == NULL)
+	if (!claim->rivaled || !engine->has_peers)
 		return;
 	if (bequest_passes(claim))
 		engine->count.by_message++;
@@ -165,7 +168,21 @@ void decide_refuse_hasty(struct claim *claim)
 	queue_judge(claim);
 }
 
-void decide_lose(struct claim *claim)
+void decide_refuse_drained(const struct lock *lock)
+{
+	struct claim *claim, *next;
+
+	if (!lock->engine->grants.draining)
+		return;
+	CLAIMS_FOREACH_SAFE (lock->unplaced, claim, next) {
+		const struct wish *asked = claim_first_asked(claim);
+		if (claim->state == CLAIM_WANTED && asked != NULL && !asked->waits &&
+		    drain_holds_back(claim))
+			decide_refuse(claim, -ENOLCK);
+	}
+}
+
+void decide_lose(struct claim *claim, enum engine_loss loss)
 {
 	struct owner *owner = owner_of(claim);
 	bool flock = !claim->place.parts.record;
@@ -174,7 +191,7 @@ void decide_lose(struct claim *claim)
 	claim_disband(claim);
 	claim_end(claim);
 	if (owner != NULL)
-		decide_lose_lock(owner, flock);
+		decide_lose_lock(owner, flock, loss);
 }
 
 void decide_withdraw_wish(struct wish *wish)

@@ -23,14 +23,17 @@ void decide_refuse_wish(struct wish *wish, int result);
 
 /* The owner of a HELD claim, already out of the queue, has lost it: tells, ends its other wishes
  * with -EIO, ends the claim. */
-void decide_lose(struct claim *claim);
+void decide_lose(struct claim *claim, enum engine_loss loss);
 
 /* Notes for decisions_tell() that all open files have lost what they hold of the lock. It is still
  * to be taken from them. */
-void decide_note_lost(const struct lock *lock);
+void decide_note_lost(const struct lock *lock, enum engine_loss loss);
 
 /* The owner has lost a lock, by `flock` or not: tells so, unless that was told, and ends the
  * owner's wishes with -EIO. What only the flock covered is lost, too. */
-void decide_lose_lock(struct owner *owner, bool flock);
+void decide_lose_lock(struct owner *owner, bool flock, enum engine_loss loss);
+
+/* While this host drains, refuses calls that do not wait whose claims are not placed. */
+void decide_refuse_drained(const struct lock *lock);
 
 #endif

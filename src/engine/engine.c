@@ -13,6 +13,7 @@
 #include "engine/books/conflict.h"
 #include "engine/books/decisions.h"
 #include "engine/books/delay.h"
+#include "engine/books/drain.h"
 #include "engine/books/grace.h"
 #include "engine/books/lock.h"
 #include "engine/books/moratorium.h"
@@ -54,6 +55,11 @@ void engine_set_abilities(struct engine *engine, unsigned abilities)
 	engine->abilities = abilities;
 }
 
+void engine_set_peers(struct engine *engine, bool has_peers)
+{
+	engine->has_peers = has_peers;
+}
+
 void engine_stop(struct engine *engine)
 {
 	struct lock *lock;
@@ -61,6 +67,37 @@ void engine_stop(struct engine *engine)
 	engine->grants.stopping = true;
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
 		delay_stop(lock);
+}
+
+/* What is kept is given back. */
+static void drain_lock(struct lock *lock)
+{
+	queue_judge_all(lock);
+	if (lock->handoffs.held != NULL)
+		handoffs_settle(lock);
+	decide_refuse_drained(lock);
+}
+
+void engine_drain(struct engine *engine, bool drains)
+{
+	struct lock *lock, *next;
+
+	if (engine->grants.draining == drains)
+		return;
+	engine->grants.draining = drains;
+	engine_mark(engine);
+	HASH_ITER (hh, engine->locks, lock, next) {
+		if (drains)
+			drain_lock(lock);
+		else
+			session_resume_lock(lock);
+	}
+	settle_all(engine);
+}
+
+bool engine_drains(const struct engine *engine)
+{
+	return engine->grants.draining;
 }
 
 const struct store_told *engine_end(struct engine *engine)
@@ -154,6 +191,7 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 	engine->limits.placing = PLACING_MAX;
 	engine->limits.proofs = STORE_PROOFS_MAX;
 	engine->abilities = STORE_HAS_ALL;
+	engine->has_peers = events->on_ask != NULL;
 	engine->tenant.kind = &tenant_none;
 	engine->agenda.end_wish = end_wish;
 	engine->agenda.end_test = end_test;
@@ -330,6 +368,8 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 		handoff_release(held);
 	if (has || (!waits && conflict_is_here(owner, whole))) {
 		decisions_add(engine, DECIDED, cookie, has ? 0 : -EWOULDBLOCK);
+	} else if (!waits && drain_refuses(owner)) {
+		decisions_add(engine, DECIDED, cookie, -ENOLCK);
 	} else {
 		if (wish == NULL)
 			wish = create_wish(owner, kind, whole, waits, caller);
@@ -362,8 +402,7 @@ void engine_cancel(struct wish *wish)
 
 	assert(wish->asked);
 	if (may_linger(wish)) {
-		wish->asked = false;
-		engine->count.waiters--;
+		wish_end(wish);
 		wish_set_timer(wish, engine->now_ms + lock->policy.linger_ms);
 		handoff_go_on(wish->claim);
 	} else {
@@ -390,6 +429,11 @@ void engine_set_term(struct owner *owner, int64_t least_ms, int64_t most_ms)
 	owner_mark(owner);
 	take_up_lingering(owner, LOCK_KIND_FLOCK, CLAIM_SHARED, false, NULL);
 	settle_changed(owner->lock->engine);
+}
+
+enum engine_loss engine_file_loss(const struct owner *file)
+{
+	return file->loss;
 }
 
 bool engine_owner_holds(const struct owner *owner)

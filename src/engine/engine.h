@@ -54,6 +54,13 @@ struct engine_counts {
 	uint64_t by_message, by_store;
 };
 
+/* Who of this host holds, or waits, for the longest time. */
+struct engine_oldest {
+	const char *path;
+	int pid;
+	int64_t age_ms; /* since the grant, or the call */
+};
+
 /* What is needed before the numbers of a lock's claims can start anew. */
 enum engine_worn_wait {
 	ENGINE_AWAITS_CLAIMS,  /* claims of any host stand in the queue: they are to go */
@@ -102,6 +109,10 @@ void engine_set_store(struct engine *engine, struct store *store);
  * is refused with -ENOLCK. */
 void engine_set_abilities(struct engine *engine, unsigned abilities);
 
+/* Whether this host listens to other hosts (books/bequest.h); it does, unless this is called, if
+ * events->on_ask is set. Who has asked, or is an heir already, stays that. */
+void engine_set_peers(struct engine *engine, bool has_peers);
+
 /* So many claims of a lock are placed at a time, 500 unless this is called, for tests. What is
  * under way takes more memory than a claim that waits. */
 void engine_set_placing_max(struct engine *engine, size_t claims);
@@ -119,6 +130,12 @@ void engine_destroy(struct engine *engine);
 /* Grants nothing from now on: the daemon stops. What is held now is lost by its holders, who live,
  * and not released by them, even if their owners are closed (lock_policy.lock_delay_ms). */
 void engine_stop(struct engine *engine);
+
+/* Whether nothing new is granted, as before a reboot: who holds a part of a lock gets more of it,
+ * other calls wait without a place in a queue, or are refused with -ENOLCK if they do not wait;
+ * what is kept is given back. It is saved. O(locks and claims) when it changes. */
+void engine_drain(struct engine *engine, bool drains);
+bool engine_drains(const struct engine *engine);
 
 /* Ends the session, as far as the engine is concerned: who holds something yet is told of the loss
  * by on_lost(), and nothing is sent to the store any more. Returns what the store wants to be
@@ -205,7 +222,8 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
  * both are.
  *
  * A wish of a process that holds a part of the file goes before those that wait for that part.
- * As engine_lock() otherwise; also returns -ENOLCK (limits of lock_policy), -EINVAL (slots). */
+ * As engine_lock() otherwise; also returns -ENOLCK (limits of lock_policy; engine_drain()), -EINVAL
+ * (slots). */
 int engine_lock_range(struct owner *file, uint64_t process, struct range range, bool waits,
 		      const struct engine_caller *caller, void *cookie, struct wish **ret_wish);
 
@@ -329,11 +347,21 @@ bool engine_file_claim(const struct owner *file, struct engine_claim *ret);
  * O(queue). */
 bool engine_file_is_revoked(const struct owner *file);
 
+/* Why what was held through the open file is lost; ENGINE_LOSS_NONE: it is not, or an earlier
+ * process has lost it. */
+enum engine_loss engine_file_loss(const struct owner *file);
+
 /* What the process holds in the file by record locks; NULL if that is nothing. */
 const struct range_set *engine_ranges(const struct owner *file, uint64_t process);
 
 /* O(1). */
 struct engine_counts engine_counts(const struct engine *engine);
+
+/* The oldest claim that is held by somebody, by when it was granted to its holder; the oldest call
+ * that waits for a lock. Return false if there is none. The path is valid until the engine is
+ * called again. O(1). */
+bool engine_oldest_holder(const struct engine *engine, struct engine_oldest *ret);
+bool engine_oldest_waiter(const struct engine *engine, struct engine_oldest *ret);
 
 /* Visits the locks of this host whose numbers come to an end; visit() must not call the engine.
  * O(1) where there are none, else O(locks and wishes). */

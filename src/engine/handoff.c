@@ -180,7 +180,7 @@ static void hand_on(struct claim *claim)
 	struct engine *engine = lock->engine;
 	struct wish *next = claim_first_asked(claim);
 	bool wanted = is_wanted(claim);
-	bool usable = handoff_applies(lock) && !is_spent(claim, wanted);
+	bool usable = handoff_applies(lock) && !is_spent(claim, wanted) && !engine->grants.draining;
 	int64_t keep_ms = lock->policy.keep_ms;
 
 	if (claim->wishes->next != NULL && keep_ms < lock->policy.linger_ms)

@@ -258,7 +258,10 @@ static void check_lock(const struct lock *lock, struct books *books)
 		require(claim->state != CLAIM_WANTED || claim->wishes == NULL ||
 				lock->engine->session.state != STORE_CONNECTED ||
 				lock->placing.count == lock->engine->limits.placing ||
-				lock->numbers.put_off || lock->numbers.worn,
+				lock->numbers.put_off || lock->numbers.worn ||
+				(lock->engine->grants.draining &&
+				 (claim_first_asked(claim) == NULL || claim_asks_and_waits(claim) ||
+				  lock->engine->retry_ms != INT64_MAX)),
 			claim, "is sent as soon as it may be");
 		check_wishes(claim, books);
 		books->claims += 1;
@@ -308,6 +311,25 @@ static void check_look(const struct engine *engine)
 	abort();
 }
 
+/* So many, the oldest first. */
+static void check_ages(const struct wish *list, size_t count)
+{
+	const struct wish *wish;
+	size_t found = 0;
+
+	DL_FOREACH2 (list, wish, age_next) {
+		found++;
+		if (wish->age_next == NULL || wish->since_ms <= wish->age_next->since_ms)
+			continue;
+		fputs("engine: ages are out of order\n", stderr);
+		abort();
+	}
+	if (found == count)
+		return;
+	fprintf(stderr, "engine: %zu ages of %zu\n", found, count);
+	abort();
+}
+
 void engine_check_invariants(const struct engine *engine)
 {
 	const struct lock *lock;
@@ -316,6 +338,8 @@ void engine_check_invariants(const struct engine *engine)
 		check_lock(lock, &books);
 	engine->tenant.kind->check_invariants(engine->tenant.context);
 	check_look(engine);
+	check_ages(engine->ages.waiting, engine->count.waiters - engine->count.tests);
+	check_ages(engine->ages.held, engine->count.holders);
 	if (books.holders != engine->count.holders || books.kept != engine->count.kept ||
 	    books.waiters != engine->count.waiters || books.claims != engine->count.claims ||
 	    books.wishes != engine->count.wishes || books.tests != engine->count.tests ||

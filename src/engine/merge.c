@@ -48,7 +48,7 @@ static void lose_taken_away(struct claim *claim)
 {
 	if (claim_may_log(claim))
 		log_taken_away(claim);
-	decide_lose(claim);
+	decide_lose(claim, ENGINE_LOSS_TAKEN);
 }
 
 void merge_lose(struct claim *claim)

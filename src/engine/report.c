@@ -22,6 +22,30 @@ struct engine_counts engine_counts(const struct engine *engine)
 	};
 }
 
+/* The first of a list of engine->ages. */
+static bool tell_oldest(const struct engine *engine, const struct wish *wish,
+			struct engine_oldest *ret)
+{
+	if (wish == NULL)
+		return false;
+	*ret = (struct engine_oldest){
+		.path = wish_lock(wish)->path,
+		.pid = wish->pid,
+		.age_ms = engine->now_ms - wish->since_ms,
+	};
+	return true;
+}
+
+bool engine_oldest_holder(const struct engine *engine, struct engine_oldest *ret)
+{
+	return tell_oldest(engine, engine->ages.held, ret);
+}
+
+bool engine_oldest_waiter(const struct engine *engine, struct engine_oldest *ret)
+{
+	return tell_oldest(engine, engine->ages.waiting, ret);
+}
+
 void engine_each_own(const struct engine *engine, const char *path,
 		     void (*visit)(void *context, const char *claim, bool held), void *context)
 {

@@ -16,6 +16,7 @@
 #include "engine/session.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/log.h"
 #include "engine/books/claim.h"
@@ -50,6 +51,12 @@ enum { NUDGES_IN_TIMEOUT = 4, HURRIED_NUDGES_IN_TIMEOUT = 16, LOOKS_IN_TIMEOUT =
 /* A lease that is shorter than heartbeats make it, because they began just now or the connection
  * did, is to be renewed on another way as well: nudges come so long before its end. */
 enum { RENEWALS_IN_TIMEOUT = 5 };
+
+/* Why what is held goes with the session. */
+static enum engine_loss loss_of(const struct engine *engine)
+{
+	return engine->grants.stopping ? ENGINE_LOSS_STOPPED : ENGINE_LOSS_SESSION;
+}
 
 /* Nothing will be heard of what was sent. */
 static void forget_amendments(struct place *list)
@@ -116,7 +123,7 @@ static void lose_session(struct lock *lock)
 			log_lock_error(lock->path, "lock lost with the session by %s",
 				       wish_words(claim->wishes, words));
 		DL_DELETE(lost, &claim->place);
-		decide_lose(claim);
+		decide_lose(claim, loss_of(lock->engine));
 	}
 	tests_forget_lists(lock);
 }
@@ -164,7 +171,7 @@ static void tell_holders(struct engine *engine)
 	struct lock *lock, *next;
 
 	HASH_ITER (hh, engine->locks, lock, next) {
-		decide_note_lost(lock);
+		decide_note_lost(lock, loss_of(engine));
 	}
 	decisions_tell(engine);
 }
@@ -243,16 +250,6 @@ bool session_lease_is_over(const struct engine *engine)
 	return books_hold(engine) && engine->now_ms >= engine_lease_end(engine);
 }
 
-void session_fence(struct engine *engine)
-{
-	log_error("the store has not proved for %lld ms that the session lives: giving it up, "
-		  "%zu locks are lost",
-		  (long long)(engine->now_ms - outbox_lease(engine).proven_ms),
-		  engine->count.holders + engine->tenant.held);
-	change_session(engine, STORE_LOST);
-	outbox_renew_now(engine);
-}
-
 /* Since when there is no answer to what is asked, or no connection; INT64_MAX: all is well. */
 static int64_t silent_since(const struct engine *engine)
 {
@@ -263,6 +260,23 @@ static int64_t silent_since(const struct engine *engine)
 	return engine->session.state == STORE_CONNECTED && engine->session.beat_under_way
 		       ? engine->session.beat_sent_ms
 		       : INT64_MAX;
+}
+
+void session_fence(struct engine *engine)
+{
+	size_t count = engine->count.holders + engine->tenant.held;
+	int64_t since_ms = silent_since(engine);
+	char silence[80] = "";
+
+	if (since_ms != INT64_MAX)
+		snprintf(silence, sizeof(silence), ", and nothing was answered for %lld ms",
+			 (long long)(engine->now_ms - since_ms));
+	log_error("the newest proof that the session lives is %lld ms old%s: giving it up, %zu "
+		  "lock%s lost",
+		  (long long)(engine->now_ms - outbox_lease(engine).proven_ms), silence, count,
+		  count == 1 ? " is" : "s are");
+	change_session(engine, STORE_LOST);
+	outbox_renew_now(engine);
 }
 
 /* How long a silence is at least before the store is nudged. */
@@ -462,6 +476,7 @@ void session_resume_lock(struct lock *lock)
 	CLAIMS_FOREACH_SAFE (lock->leaving, claim, next) {
 		claim_withdraw(claim);
 	}
+	decide_refuse_drained(lock);
 	CLAIMS_FOREACH (lock->unplaced, claim) {
 		claim_place(claim);
 	}

@@ -43,6 +43,7 @@
 #include "engine/books/conflict.h"
 #include "engine/books/decisions.h"
 #include "engine/books/delay.h"
+#include "engine/books/drain.h"
 #include "engine/books/grace.h"
 #include "engine/books/lock.h"
 #include "engine/books/numbers.h"
@@ -369,6 +370,10 @@ static void put_back(struct claim *claim, uint64_t serial)
 	DL_DELETE(lock->unplaced, &claim->place);
 	claim->serial = serial;
 	claim_mark(claim);
+	if (lock->unplaced == NULL || claim_of(lock->unplaced->prev)->serial < serial) {
+		DL_APPEND(lock->unplaced, &claim->place); /* as of all of a queue, one by one */
+		return;
+	}
 	CLAIMS_FOREACH (lock->unplaced, behind) {
 		if (behind->serial > serial) {
 			DL_PREPEND_ELEM(lock->unplaced, &behind->place, &claim->place);
@@ -378,22 +383,47 @@ static void put_back(struct claim *claim, uint64_t serial)
 	DL_APPEND(lock->unplaced, &claim->place);
 }
 
+/* Takes the claim, of a wish that goes on waiting, out of the queue. Returns false without memory.
+ */
+static bool take_back(struct claim *claim)
+{
+	uint64_t serial = claim->serial;
+
+	if (!claim_requeue(claim))
+		return false;
+	put_back(claim, serial);
+	return true;
+}
+
 /* Nothing is granted by a number that is not sure: the claim is withdrawn, and wanted again; or
  * refused, where it would wait for what its owner holds. */
 static bool is_refused_by_number(struct claim *claim)
 {
-	uint64_t serial = claim->serial;
-
 	if (!numbers_are_unsure(claim->place.lock, claim->place.parts.order))
 		return false;
 	if (claim_first_asked(claim) == NULL)
 		claim_withdraw(claim);
 	else if (owner_side_holds(claim))
 		decide_refuse(claim, -ENOLCK);
-	else if (!claim_requeue(claim))
+	else if (!take_back(claim))
 		lock_retry_in(claim->place.lock->engine, NUMBERS_LOOK_MS);
-	else
-		put_back(claim, serial);
+	return true;
+}
+
+/* While this host drains, the claim does not stand in the queue: it is withdrawn, and its wishes
+ * wait without one, or are refused. */
+static bool is_drained(struct claim *claim)
+{
+	const struct wish *asked = claim_first_asked(claim);
+
+	if (!claim->place.lock->engine->grants.draining || !drain_holds_back(claim))
+		return false;
+	if (asked == NULL)
+		claim_withdraw(claim);
+	else if (!asked->waits)
+		decide_refuse(claim, -ENOLCK);
+	else if (!take_back(claim))
+		lock_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
 	return true;
 }
 
@@ -408,7 +438,7 @@ static void judge(struct claim *claim)
 		decide_grant(claim);
 		return;
 	}
-	if (is_refused_by_number(claim) || is_queued_again(claim))
+	if (is_drained(claim) || is_refused_by_number(claim) || is_queued_again(claim))
 		return;
 	blocker = find_blocker(claim);
 	if (!claim->careful && claim->place.lock->in_queue.foreign_records > 0) {

@@ -196,7 +196,7 @@ static void take_away(struct claim *claim, const char *who)
 	}
 	delay_break(claim);
 	claim_withdraw(claim);
-	decide_lose_lock(owner, flock);
+	decide_lose_lock(owner, flock, ENGINE_LOSS_BROKEN);
 }
 
 void steer_expire(struct claim *claim)
@@ -212,7 +212,7 @@ void steer_expire(struct claim *claim)
 	delay_break(claim);
 	if (!claim_rest(claim))
 		claim_withdraw(claim);
-	decide_lose_lock(owner, flock);
+	decide_lose_lock(owner, flock, ENGINE_LOSS_EXPIRED);
 }
 
 /* It is to be given up when it is held. */

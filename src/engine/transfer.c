@@ -257,8 +257,8 @@ static void restore_asked(struct restoring *restoring, struct wish *wish, const 
 		return;
 	}
 	wish->asked = true;
-	wish->asked_ms = engine->now_ms;
 	engine->count.waiters++;
+	DL_APPEND2(engine->ages.waiting, wish, age_prev, age_next);
 }
 
 /* The wish that the line tells of. Returns 0; or -EINVAL, -ENOMEM. */
@@ -271,6 +271,9 @@ static int restore_wish(struct restoring *restoring, struct claim *claim, struct
 	if (wish == NULL)
 		return state_starve(in);
 	wish->waits = state_find_flag(in, "waits");
+	wish->since_ms = state_has(in, "since_ms")
+				 ? state_get_number(in, "since_ms", INT64_MIN, SAVE_TIME_MAX_MS)
+				 : restoring->engine->now_ms;
 	fields_restore(engine_wish_fields, wish, in);
 	restoring->transfer->restore_details(in, wish_details(wish));
 	restore_grace(wish, in);
@@ -388,13 +391,14 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 /* Who holds knows of it. */
 static void restore_held(struct restoring *restoring, struct claim *claim)
 {
-	const struct wish *wish = claim->wishes;
+	struct wish *wish = claim->wishes;
 
 	if (wish->owner == NULL) {
 		restoring->engine->count.kept++;
 		return;
 	}
 	restoring->engine->count.holders++;
+	DL_APPEND2(restoring->engine->ages.held, wish, age_prev, age_next);
 	if (wish->kind == LOCK_KIND_RECORD)
 		return;
 	claim->place.lock->in_queue.held_flocks++;
@@ -525,6 +529,11 @@ static int restore_line(struct restoring *restoring)
 	return 1;
 }
 
+static int compare_ages(const struct wish *one, const struct wish *other)
+{
+	return (one->since_ms > other->since_ms) - (one->since_ms < other->since_ms);
+}
+
 int engine_restore(struct engine *engine, const struct engine_transfer *transfer,
 		   struct state_reader *in)
 {
@@ -544,6 +553,8 @@ int engine_restore(struct engine *engine, const struct engine_transfer *transfer
 	HASH_ITER (hh, engine->locks, lock, next) {
 		lock_free_if_unused(lock);
 	}
+	DL_SORT2(engine->ages.waiting, compare_ages, age_prev, age_next);
+	DL_SORT2(engine->ages.held, compare_ages, age_prev, age_next);
 	engine->issued.owner = restoring.owner_number;
 	engine->agenda.stirs++;
 	return error;

@@ -22,6 +22,7 @@
 
 #include <stdatomic.h>
 
+#include "journal/deadline.h"
 #include "journal/journal.h"
 
 /* Has to change with each change of the form. */
@@ -55,6 +56,8 @@ struct head {
 	struct extent extents[EXTENTS];
 	atomic_uint guards; /* not a part of the state: state_journal_count_guard() */
 };
+
+_Static_assert(sizeof(struct head) <= DEADLINE_OFFSET, "the last word of the head is the deadline");
 
 /* The order in a transaction: items that are gone, changed items, answers, items that are written
  * again.

@@ -246,6 +246,13 @@ void state_journal_settle(struct state_journal *journal)
 	atomic_store(&journal->head->attempts, 0);
 }
 
+void state_journal_set_deadline(struct state_journal *journal, int64_t time_ms)
+{
+	if (journal != NULL)
+		atomic_store((_Atomic int64_t *)(void *)((char *)journal->head + DEADLINE_OFFSET),
+			     time_ms != INT64_MAX ? time_ms : 0);
+}
+
 bool state_journal_has_failed(const struct state_journal *journal)
 {
 	return journal->failed || journal->paused;

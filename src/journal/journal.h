@@ -143,6 +143,9 @@ void state_journal_content_finish(struct state_journal_content *content);
 int state_journal_count_guard(int descriptor);
 int state_journal_guards(int descriptor);
 
+/* Notes deadline_read(); INT64_MAX: nothing is held. The journal may be NULL. */
+void state_journal_set_deadline(struct state_journal *journal, int64_t time_ms);
+
 /* Counts an attempt to go on with the journal. Returns how many attempts there were since the last
  * call of state_journal_settle(), or -errno. */
 int state_journal_count_attempt(int descriptor);

@@ -44,6 +44,19 @@ static bool fits(const struct store_step *steps, size_t count)
 	return bytes <= STORE_STEPS_BYTES_MAX;
 }
 
+/* Whether they make a file without removing one: what is there may be renamed. */
+static bool is_new(const struct store_step *steps, size_t count)
+{
+	bool makes = false;
+
+	for (size_t i = 0; i < count; i++) {
+		if (steps[i].kind == STEP_REMOVE)
+			return false;
+		makes = makes || steps[i].kind == STEP_MAKE || steps[i].kind == STEP_TAKE;
+	}
+	return makes;
+}
+
 int lockfiles_alter(struct lockfiles *lockfiles, const struct store_step *steps, size_t count,
 		    int64_t limit_ms, void *cookie)
 {
@@ -55,6 +68,8 @@ int lockfiles_alter(struct lockfiles *lockfiles, const struct store_step *steps,
 	if (!fits(steps, count))
 		return -EMSGSIZE;
 	alteration = alteration_find_former(lockfiles, steps, count);
+	if (alteration == NULL && lockfiles->engine->grants.draining && is_new(steps, count))
+		return -ENOLCK;
 	if (alteration == NULL)
 		alteration = alteration_create(lockfiles, steps, count);
 	if (alteration == NULL)

@@ -84,7 +84,8 @@ struct lockfiles *lockfiles_create(struct engine *engine, const struct lockfile_
 				   void *context);
 
 /* Everything is copied. After the limit, in milliseconds, the call is answered -ETIMEDOUT. Each
- * returns 0; or -ENOMEM, -ENOLCK (the store has no files: STORE_HAS_FILES), -EMSGSIZE (more than
+ * returns 0; or -ENOMEM, -ENOLCK (the store has no files: STORE_HAS_FILES; or a file is to be made,
+ * and none removed, while the host drains: engine_drain()), -EMSGSIZE (more than
  * STORE_STEPS_BYTES_MAX), and no answer follows.
  *
  * A text of STEP_MAKE and STEP_TAKE has a first line that no other file ever has. Two steps are not

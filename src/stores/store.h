@@ -518,6 +518,8 @@ struct store_options {
 	int64_t replicas; /* so many must have what a server grants, if the user may say so */
 	bool on_disk;	  /* so that it survives whatever becomes of their machines' memory */
 	bool new_root;	  /* when it connects first, nobody holds anything below the root */
+	bool read_only;	  /* the service is only asked, and nothing is ever put there, not even the
+			     root: no claim is ever placed */
 	struct store_statistics *statistics; /* where to count how long operations took and how they
 						ended, until close() returns; NULL: nowhere */
 	bool rehearsal; /* no server is to be reached, nor anything dispatched: it is only to be
@@ -540,6 +542,17 @@ struct store_options {
 
 #define STORE_HAS_ALL ((1U << 8) - 1)
 
+/* What a server says of itself, for people. */
+enum store_health { STORE_WELL, STORE_SICK };
+
+/* Who asks, and for how long at most. */
+struct store_asker {
+	int64_t limit_ms;
+	/* One line about one server. */
+	void (*say)(void *context, enum store_health health, const char *text);
+	void *context;
+};
+
 /* What there is of a store before it is opened: files/stores.h has a list of them. */
 struct store_kind {
 	const char *scheme; /* of its URL */
@@ -556,6 +569,12 @@ struct store_kind {
 	/* Reads the files for TLS. Returns true if they can be used; else false, with one line in
 	 * `why`. NULL: the store has none. */
 	bool (*check_files)(const struct store_access *access, char *why, size_t why_bytes);
+
+	/* Asks each server by itself how it is; without a session, and changes nothing. Blocks,
+	 * for the limit and a moment. Returns 0 or -errno. NULL: there are no servers, or this
+	 * build cannot. */
+	int (*ask)(const struct store_url *url, const struct store_access *access,
+		   const struct store_asker *asker);
 
 	/* Begins to connect, and keeps trying for as long as the store lives; never blocks. To be
 	 * called after the process went to the background, with all signals blocked that the loop

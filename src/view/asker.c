@@ -57,6 +57,17 @@ static const char *value_of(const char *line, size_t bytes, const char *key, siz
 	return line + key_bytes + 1;
 }
 
+/* What the host that placed the claim says, for services that stamp nothing. */
+static void read_since(struct view_asker *asker, const char *value, size_t bytes)
+{
+	int64_t since_s = asker->since_ms == 0 ? read_number(value, bytes, UINT32_MAX) : 0;
+
+	if (since_s <= 0)
+		return;
+	asker->since_ms = since_s * 1000;
+	asker->by_host = true;
+}
+
 static int read_line(struct view_asker *asker, const char *line, size_t line_bytes)
 {
 	const char *value;
@@ -74,6 +85,8 @@ static int read_line(struct view_asker *asker, const char *line, size_t line_byt
 		asker->pid = read_number(value, bytes, INT32_MAX);
 	else if ((value = value_of(line, line_bytes, "uid", &bytes)) != NULL)
 		asker->uid = read_number(value, bytes, UINT32_MAX);
+	else if ((value = value_of(line, line_bytes, "since", &bytes)) != NULL)
+		read_since(asker, value, bytes);
 	return 0;
 }
 
@@ -101,11 +114,8 @@ void view_asker_drop(struct view_asker *asker)
 
 int view_asker_set(struct view_asker *asker, const char *text)
 {
-	static const char since[] = "\nsince=";
-	const char *found = strstr(text, since);
-
 	view_asker_drop(asker);
-	asker->since_ms = found != NULL ? strtoll(found + strlen(since), NULL, 10) * 1000 : 0;
+	asker->since_ms = 0;
 	return view_asker_read(asker, text);
 }
 
@@ -130,5 +140,6 @@ void view_asker_write(FILE *out, const struct view_asker *asker)
 void view_asker_write_since(FILE *out, const struct view_asker *asker)
 {
 	if (asker->since_ms > 0)
-		fprintf(out, " since=%" PRId64, asker->since_ms / 1000);
+		fprintf(out, " since=%" PRId64 "%s", asker->since_ms / 1000,
+			asker->by_host ? " clock=host" : "");
 }

@@ -55,16 +55,15 @@
  *   host         pid, uid, command: who asked for the claim; of a file, who made it, with the uid
  *                of its owner
  *   since        when the claim was placed, in seconds since 1970 by the clock of the service; of
- *                a claim that is passed on, and of a follower: when the call was made, by the
- *                clock of this host; of a file, when it was made, which on etcd is when its text
- *                was last changed, by the clock of that host
- *   lost_since   of a lost claim, if this host waits for the lock or removes the marker: when
- *                this host learned of the loss, in seconds since 1970 by its clock
- *   delay_until  likewise: when this host will grant the lock again. Of one that rests: until
- *                when, by the clock of the claim's host
- *   client       dlockfs, or other: then there are only mode, since, session and claim, and the
- *                kind of a file
- *   session      none: the claim is not ephemeral, somebody has to delete it
+ *                another host's key of Redis: when this host saw that first; of a file, when it was
+ * made, which on etcd is when its text was last changed, by the clock of that host clock host:
+ * `since` is by the clock of the claim's host, and tells when the call was made: of a claim that is
+ * passed on, of a follower, and where the service stamps nothing, as etcd does lost_since   of a
+ * lost claim, if this host waits for the lock or removes the marker: when this host learned of the
+ * loss, in seconds since 1970 by its clock delay_until  likewise: when this host will grant the
+ * lock again. Of one that rests: until when, by the clock of the claim's host client       dlockfs,
+ * or other: then there are only mode, since, session and claim, and the kind of a file session
+ * none: the claim is not ephemeral, somebody has to delete it
  *
  * If a lock among others cannot be read, its line has error= and the name of the error (EACCES,
  * EIO) in place of its claims.

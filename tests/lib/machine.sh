@@ -30,13 +30,11 @@ build_there() {
     mkdir "$dir/over/changes" "$dir/over/work"
     mount -t overlay -o "lowerdir=$dir/root,upperdir=$dir/over/changes,workdir=$dir/over/work" none "$dir/root"
     mkdir -p "$dir/root/root/dlockfs" "$dir/root/root/built"
-    cp -a "$source_dir"/{LICENSE,README.md,etc,fs,meson.build,meson_options.txt,src,tests} "$dir/root/root/dlockfs"
-    ln -s etc/debian "$dir/root/root/dlockfs/debian"
+    cp -a "$source_dir"/{CHANGELOG.md,LICENSE,README.md,SECURITY.md,etc,fs,meson.build,meson_options.txt,src,tests} "$dir/root/root/dlockfs"
     {
-        within apt-get -qq build-dep -y --no-install-recommends /root/dlockfs
+        DEB_BUILD_OPTIONS="noopt nocheck parallel=2" within /root/dlockfs/etc/debian/build.sh --build-dep /root/built
         within apt-get -qq install -y --no-install-recommends lintian
-        DEB_BUILD_OPTIONS="noopt nocheck parallel=2" within /root/dlockfs/etc/debian/build.sh /root/built
-        within sh -c 'lintian --fail-on error /root/built/*.deb'
+        within sh -c 'lintian --fail-on error,warning /root/built/*.deb'
     } >"$dir/build.log" 2>&1
     cp "$dir"/root/root/built/dlockfs_*.deb "$dir/built/dlockfs.deb"
     umount "$dir/root" "$dir/over"

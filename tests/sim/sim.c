@@ -38,6 +38,7 @@
  *   - no host has a lock file, or is told to have made one, which does not
  * stand at the service, unless another has removed it; what is lost is told before another host can
  * make it, and what is left undone leaves nothing behind.
+ *   - nobody is granted a lock on a host that drains who holds nothing of it.
  *   - nobody is granted a lock before its least time is over, nor holds it for longer than its
  * longest (world_term.c).
  * When the faults end: nobody waits for what is free, or for an answer, and claims do not give way
@@ -161,6 +162,7 @@ static void step(struct world *world)
 		world_happen(world);
 	}
 	files_act(world);
+	world_drain(world);
 	world_commit(world);
 	world_note(world);
 	check_step(world);

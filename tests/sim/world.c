@@ -820,6 +820,7 @@ void world_init(struct world *world, uint64_t seed, const struct faulty_rules *r
 	if (rules == &faulty_etcd)
 		by_revisions(world);
 	world_draw_restarts(world);
+	world_draw_drains(world);
 	world_draw_ends(world);
 	world_draw_room(world);
 	world_draw_files(world);

@@ -262,6 +262,10 @@ struct world {
 	const struct faulty_rules *rules; /* of the service */
 	struct prng prng;
 	struct prng restarts;
+	struct {
+		struct prng prng;
+		bool some; /* hosts drain now and then */
+	} drains;
 	struct prng machines;
 	int clock_drift; /* so many ten-thousandths are the hosts' clocks fast or slow, at most */
 	bool virtual;	 /* hosts are virtual machines, which stand still with their clocks */
@@ -529,6 +533,12 @@ bool peers_happen(struct world *world);
 void check_peers(struct world *world);
 
 /* world_restart.c */
+
+/* Draws whether hosts drain; lets them begin and end; and nobody is granted a lock on such a host
+ * who holds nothing of it. */
+void world_draw_drains(struct world *world);
+void world_drain(struct world *world);
+void check_drain(const struct call *call);
 
 /* Draws whether hosts keep journals. */
 void world_draw_restarts(struct world *world);

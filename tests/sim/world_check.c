@@ -209,6 +209,7 @@ void check_grant(struct call *call, bool claimed)
 	const struct view *view = view_of(world, user->lock);
 	const struct view_claim *own = view_find(view, call), *front;
 
+	check_drain(call);
 	if (user->lost)
 		world_fail(world, "user %u got %s through a file that has lost it", user->number,
 			   world_lock(user->lock));

@@ -160,8 +160,13 @@ static void send_call(struct file_call *call)
 	else
 		error = lockfiles_alter(call->host->lockfiles, steps, steps_of(call, text, steps),
 					call->limit_ms, call);
-	if (error != 0)
+	if (error == -ENOLCK && call->kind == FILE_MAKE && engine_drains(engine))
+		call->waiting = false;
+	else if (error != 0)
 		world_fail(call->host->world, "a call about a file: %d", error);
+	else if (call->kind == FILE_MAKE && engine_drains(engine) &&
+		 call->number == call->first_number)
+		world_fail(call->host->world, "a file may be made on a host that drains");
 }
 
 static void begin_call(struct host *host, struct file_call *call, enum file_call_kind kind,

@@ -339,7 +339,8 @@ static void user_lock_range(struct call *call, struct claim_span span, enum clai
 	error = engine_lock_range(user->owner, call->process, range, waits, &caller, call,
 				  &call->wish);
 	call_leave(call, error);
-	if (error != (lost ? -EIO : 0) && !(error == -ENOLCK && may_be_too_many(host->world)))
+	bool refused = may_be_too_many(host->world) || (!waits && engine_drains(host->engine));
+	if (error != (lost ? -EIO : 0) && !(error == -ENOLCK && refused))
 		world_fail(host->world, "locking a range gives user %u %d", user->number, error);
 }
 

@@ -13,7 +13,7 @@ function __dlockctl_words
             case --mount
                 set index (math $index + 1)
                 test $index -le (count $before); and set mount --mount $before[$index]
-            case --color --wait --conflict-exit-code --also --once --every --min-hold --max-hold --on-lost --on-revoke --position --listen --host --red -w -E
+            case --color --store --config --count --wait --conflict-exit-code --also --once --every --min-hold --max-hold --on-lost --on-revoke --position --listen --host --red -w -E
                 set index (math $index + 1)
             case '-*'
             case '*'
@@ -55,7 +55,7 @@ function __dlockctl_words
     switch "$command"
         case ''
             dlockctl --help 2>/dev/null | sed -n -e '/^Options/q' -e '/^  [a-z]/{N;s/^  \([a-z][a-z]*\).*\n */\1\t/p;}'
-        case ls show run wait revoke break
+        case ls show history run wait revoke break
             timeout 2 dlockctl $mount ls 2>/dev/null | awk '$2 == "held" || $2 == "waiting" { print $1 }'
     end
 end

@@ -286,8 +286,9 @@ static bool is_connected(const json_t *status)
 	return session != NULL && strcmp(session, "connected") == 0;
 }
 
-static int examine(struct doctor *doctor, const char *mount)
+static int examine(struct doctor *doctor, const struct place *place)
 {
+	const char *mount = place->mount;
 	struct probe probe;
 	int error = probe_mount(mount, "status", &probe);
 	if (error != 0)
@@ -297,6 +298,7 @@ static int examine(struct doctor *doctor, const char *mount)
 	int status = check_mount(doctor, mount, &probe);
 	if (status == 0) {
 		doctor_check_status(doctor, &probe, first, others);
+		doctor_check_config(doctor, place, &probe, first, 1 + json_array_size(others));
 		if (is_connected(first))
 			doctor_check_hosts(doctor, mount);
 		check_directories(doctor, &probe);
@@ -331,7 +333,7 @@ int command_doctor(struct context *context, int argc, char **argv)
 	status = place_find(context, NULL, &place);
 	if (status == 0) {
 		doctor.checks = must(json_array());
-		status = examine(&doctor, place.mount);
+		status = examine(&doctor, &place);
 		json_decref(doctor.checks);
 	}
 	place_finish(&place);

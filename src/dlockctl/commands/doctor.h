@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "dlockctl/dlockctl.h"
+#include "dlockctl/mount.h"
 #include "dlockctl/probe.h"
 
 enum result { RESULT_OK, RESULT_WARNING, RESULT_ERROR };
@@ -29,6 +30,11 @@ void doctor_say(struct doctor *doctor, enum result result, const char *check, co
 /* What the file status says: of the store of the mount, and in an array of the others. */
 void doctor_check_status(struct doctor *doctor, const struct probe *probe, const json_t *first,
 			 const json_t *others);
+
+/* The configuration: what of it stands in the mount, the file, and the servers of so many stores.
+ */
+void doctor_check_config(struct doctor *doctor, const struct place *place,
+			 const struct probe *probe, const json_t *status, size_t stores);
 
 /* What the file hosts says. */
 void doctor_check_hosts(struct doctor *doctor, const char *mount);

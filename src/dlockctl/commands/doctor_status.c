@@ -75,6 +75,13 @@ static void check_moratorium(struct doctor *doctor, const json_t *status, const 
 			   set_back ? "gone back to an earlier state" : "a root that is new", line);
 }
 
+static void check_draining(struct doctor *doctor, const json_t *status)
+{
+	if (value_is(status, "draining", "yes"))
+		doctor_say(doctor, RESULT_WARNING, "drain",
+			   "this host grants nothing new, until: dlockctl undrain");
+}
+
 static void check_store(struct doctor *doctor, const json_t *status, const char *where)
 {
 	const char *store = value_of(status, "store"), *session = value_of(status, "session");
@@ -126,8 +133,8 @@ static void check_files(struct doctor *doctor, const json_t *status, const char 
 	const char *files = value_of(status, "files");
 
 	if (files != NULL && strcmp(files, "0") != 0)
-		doctor_say(doctor, RESULT_OK, "files", "%sthis host has made %s lock files", where,
-			   files);
+		doctor_say(doctor, RESULT_OK, "files", "%sthis host has made %s lock file%s", where,
+			   files, strcmp(files, "1") == 0 ? "" : "s");
 }
 
 static void check_fenced(struct doctor *doctor, const json_t *status, const char *where)
@@ -136,9 +143,9 @@ static void check_fenced(struct doctor *doctor, const json_t *status, const char
 
 	if (fenced != NULL && strcmp(fenced, "0") != 0)
 		doctor_say(doctor, RESULT_WARNING, "fenced",
-			   "%s%s open files have lost their lock, and programs still have them "
-			   "open; end those",
-			   where, fenced);
+			   "%s%s open file%s lost a lock, and programs still have them open; end "
+			   "those",
+			   where, fenced, strcmp(fenced, "1") == 0 ? " has" : "s have");
 }
 
 /* What the database is without what is free in it says whether a compaction would help. */
@@ -422,6 +429,7 @@ void doctor_check_status(struct doctor *doctor, const struct probe *probe, const
 		free(where);
 		store++;
 	}
+	check_draining(doctor, first);
 	check_brief_opens(doctor, first);
 	check_rights(doctor, first);
 	check_guard(doctor, first);

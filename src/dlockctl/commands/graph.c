@@ -100,17 +100,17 @@ static void print_dot(const struct graph *graph)
 	puts("}");
 }
 
-static int print_all(const struct context *context, const char *mount, bool dot)
+static int print_all(const struct context *context, const struct place *place, bool dot)
 {
 	struct queues queues = {0};
 	struct graph graph;
-	int status = 0, error = tree_queues(mount, &queues);
+	int status = 0, error = tree_queues(place->mount, &queues);
 
 	if (error != 0)
-		return tree_fail(mount, "queues", error);
+		return tree_fail(place->mount, "queues", error);
 	graph_make(&graph, &queues);
 	if (context->json)
-		status = print_json(graph_json(&graph, mount));
+		status = print_json(graph_json(&graph, place->shown));
 	else if (dot)
 		print_dot(&graph);
 	else
@@ -141,7 +141,7 @@ int command_graph(struct context *context, int argc, char **argv)
 		return status;
 	status = place_find(context, NULL, &place);
 	if (status == 0)
-		status = print_all(context, place.mount, dot);
+		status = print_all(context, &place, dot);
 	place_finish(&place);
 	return status;
 }

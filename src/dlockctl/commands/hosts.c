@@ -36,19 +36,25 @@ static void add_row(struct table *table, const struct host_store *store, const s
 	table_add(table, age(host), HUE_NONE);
 	table_add(table, must_format("%zu", host->locks), HUE_NONE);
 	table_add(table, must_format("%zu", host->waiters), HUE_NONE);
+	table_add(table, must(strdup(host->drains ? "drains" : "")), HUE_YELLOW);
 	table_add(table, must(strdup(differs ? "differ" : "same")),
 		  differs ? HUE_YELLOW : HUE_GREEN);
 }
 
+/* Two hosts in words, printable. */
+struct compared {
+	const char *host, *with;
+};
+
 static void print_difference(void *context, const char *setting, const char *there,
 			     const char *here)
 {
-	const char *host = context;
+	const struct compared *compared = context;
 	char *name = text_printable(setting);
 	char *value = text_printable(there != NULL ? there : "not set");
 	char *own = text_printable(here != NULL ? here : "not set");
 
-	printf("%s: %s is %s, here %s\n", host, name, value, own);
+	printf("%s: %s is %s, %s %s\n", compared->host, name, value, compared->with, own);
 	free(own);
 	free(value);
 	free(name);
@@ -56,14 +62,33 @@ static void print_difference(void *context, const char *setting, const char *the
 
 static void print_differences(const struct host_store *store)
 {
+	const struct host *base = host_store_base(store);
+	bool is_other = base != NULL && !base->is_self;
+	char *with = must(is_other ? must_format("%s has", base->name) : strdup("here"));
+	char *printable = text_printable(with);
+
 	for (size_t i = 0; i < store->count; i++) {
 		const struct host *host = &store->list[i];
 		char *name = text_printable(host->name);
+		struct compared compared = {name, printable};
 
 		if (host_differs(store, host))
-			host_each_difference(store, host, print_difference, name);
+			host_each_difference(store, host, print_difference, &compared);
 		free(name);
 	}
+	free(printable);
+	free(with);
+}
+
+static bool is_any_draining(const struct hosts *hosts)
+{
+	for (size_t i = 0; i < hosts->count; i++) {
+		for (size_t j = 0; j < hosts->list[i].count; j++) {
+			if (hosts->list[i].list[j].drains)
+				return true;
+		}
+	}
+	return false;
 }
 
 static void print_table(const struct hosts *hosts, const struct context *context)
@@ -76,6 +101,7 @@ static void print_table(const struct hosts *hosts, const struct context *context
 		{.title = "SINCE", .right = true},
 		{.title = "LOCKS", .right = true},
 		{.title = "WAITERS", .right = true},
+		{.title = "STATE", .hidden = !is_any_draining(hosts)},
 		{.title = "SETTINGS"},
 	};
 	struct table table;
@@ -134,7 +160,7 @@ int command_hosts(struct context *context, int argc, char **argv)
 		if (error != 0)
 			status = tree_fail(place.mount, "hosts", error);
 		else if (context->json)
-			status = print_json(hosts_json(&hosts, place.mount));
+			status = print_json(hosts_json(&hosts, place.shown));
 		else
 			print_table(&hosts, context);
 		int warned = error == 0 ? warn_of_untold(&hosts) : 0;

@@ -82,7 +82,7 @@ int command_ls(struct context *context, int argc, char **argv)
 		if (error != 0)
 			status = tree_fail(place.mount, "queues", error);
 		else if (context->json)
-			status = print_list(&queues, pattern, place.mount);
+			status = print_list(&queues, pattern, place.shown);
 		else
 			print_table(&queues, pattern, context);
 		int warned = error == 0 ? warn_of_bad_lines(&queues) : 0;

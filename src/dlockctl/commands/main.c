@@ -97,11 +97,26 @@ static const struct command commands[] = {
 	 "The next in the queue gets the lock at once. A holder that works on without looking at\n"
 	 "its descriptor does not notice.\n",
 	 command_break},
+	{"drain", "[--wait] [-w SECONDS]", "let this host grant nothing new, as before a reboot",
+	 "      --wait              until nothing is held here any more\n"
+	 "  -w, --timeout SECONDS   the same, no longer than that\n"
+	 "\n"
+	 "Who holds goes on. Calls that wait do so without a place in a queue, others fail with\n"
+	 "ENOLCK. Ends with undrain, and when dlockfs is stopped, but not when it is restarted.\n",
+	 command_drain},
+	{"undrain", "", "let this host grant again", NULL, command_undrain},
 	{"top", "", "the locks, live; q quits", NULL, command_top},
 	{"doctor", "", "look for what is wrong with the mount and the machine", NULL,
 	 command_doctor},
 	{"hosts", "", "the hosts that use the same stores, and whose settings differ", NULL,
 	 command_hosts},
+	{"history", "[-n COUNT] NAME [FILE...]", "who has held a lock, by the audit of its hosts",
+	 "  -n, --count COUNT       the last so many grants, instead of 20\n"
+	 "\n"
+	 "Reads the audit (see dlockfs(8)) in the journal of this host; or in FILEs, logs of one "
+	 "host or\n"
+	 "several, the older first of each; - is stdin.\n",
+	 command_history},
 	{"jobs", "[PATTERN]", "what has run by dlockctl run --once and --every, on any host", NULL,
 	 command_jobs},
 	{"metrics", "[--locks]", "what this host counts, for Prometheus",
@@ -122,7 +137,8 @@ static const struct command commands[] = {
 static const char statuses[] =
 	"Exit status:\n"
 	"   0  done; check: held; wait: free; doctor: no error, perhaps warnings\n"
-	"   1  no: held by others, or the time is over (run, wait), nothing is locked (check,\n"
+	"   1  no: held by others, or the time is over (run, wait, drain), nothing is locked "
+	"(check,\n"
 	"      token), an error was found (doctor)\n"
 	"  64  wrong arguments\n"
 	"  65  what was read, or the descriptor, is not of dlockfs\n"
@@ -189,6 +205,9 @@ int main(int argc, char **argv)
 	context.command = find_command(argv[0]);
 	if (context.command == NULL)
 		return fail(EX_USAGE, "%s: is no command; see dlockctl --help", argv[0]);
+	status = check_store_options(&context);
+	if (status >= 0)
+		return status;
 	optind = 0; /* getopt(3) begins anew */
 	return context.command->run(&context, argc, argv);
 }

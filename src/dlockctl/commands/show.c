@@ -70,7 +70,7 @@ static int show(const struct place *place, const struct queues *queues, void *da
 	int status = 0;
 
 	if (context->json)
-		status = print_json(must(json_pack("{s:o, s:[o]}", "mount", text_json(place->mount),
+		status = print_json(must(json_pack("{s:o, s:[o]}", "mount", text_json(place->shown),
 						   "locks", queue_json(queue))));
 	else
 		print_table(queue, context);

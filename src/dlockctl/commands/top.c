@@ -142,7 +142,9 @@ static char *counts_line(const struct view *view)
 		waiters += queue->waiters;
 		silent = silent || queue_is_silent_store(queue);
 	}
-	char *line = must_format("%zu locks, %zu holders, %zu waiters", locks, holders, waiters);
+	char *line =
+		must_format("%zu lock%s, %zu holder%s, %zu waiter%s", locks, text_plural(locks),
+			    holders, text_plural(holders), waiters, text_plural(waiters));
 	if (kept > 0)
 		line = append(line, must_format(", %zu kept", kept));
 	if (resting > 0)

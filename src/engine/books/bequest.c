@@ -64,8 +64,8 @@ void bequest_end(struct claim *claim)
 /* Whether claims of the lock are bequeathed at all. */
 static bool applies(const struct lock *lock)
 {
-	return lock->engine->events->on_ask != NULL && lock->records == NULL &&
-	       lock->in_queue.records == 0 && !slots_are_several(lock);
+	return lock->engine->has_peers && lock->records == NULL && lock->in_queue.records == 0 &&
+	       !slots_are_several(lock);
 }
 
 /* Whether a claim of that name is one that may be bequeathed, or an heir, as far as that tells. */

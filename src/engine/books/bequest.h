@@ -89,8 +89,8 @@
  * the end of its own claim. Where the store tells such ends (-EOWNERDEAD), a moratorium of the lock
  * is left for both.
  *
- * Off without events->on_ask, and where the store cannot bequeath. Then none of this costs
- * anything. For the engine's own files; loop thread only.
+ * Off on a host that does not listen (engine_set_peers()), and where the store cannot bequeath.
+ * Then none of this costs anything. For the engine's own files; loop thread only.
  */
 #ifndef DLOCKFS_ENGINE_BOOKS_BEQUEST_H
 #define DLOCKFS_ENGINE_BOOKS_BEQUEST_H

@@ -11,6 +11,7 @@
 
 #include "engine/books/bequest.h"
 #include "engine/books/decisions.h"
+#include "engine/books/drain.h"
 #include "engine/books/grace.h"
 #include "engine/books/lock.h"
 #include "engine/books/numbers.h"
@@ -335,6 +336,12 @@ void claim_place(struct claim *claim)
 	    lock->placing.count == engine->limits.placing ||
 	    engine->session.state != STORE_CONNECTED)
 		return;
+	if (engine->grants.draining && drain_holds_back(claim)) {
+		const struct wish *asked = claim_first_asked(claim);
+		if (asked != NULL && !asked->waits)
+			lock_retry_in(engine, 0); /* decide_refuse_drained() */
+		return;
+	}
 	if ((lock->numbers.worn || lock->numbers.put_off) && numbers_hold_back(claim))
 		return;
 	claim->list_wanted = 0;
@@ -385,6 +392,18 @@ void claim_amend(struct claim *claim)
 	free(data);
 }
 
+static void note_age(struct wish *holder, bool in)
+{
+	struct engine *engine = wish_lock(holder)->engine;
+
+	if (in) {
+		holder->since_ms = engine->now_ms;
+		DL_APPEND2(engine->ages.held, holder, age_prev, age_next);
+	} else {
+		DL_DELETE2(engine->ages.held, holder, age_prev, age_next);
+	}
+}
+
 /* Counts a claim among those that are HELD by somebody, or out again. */
 static void count_held(struct claim *claim, bool in)
 {
@@ -394,6 +413,7 @@ static void count_held(struct claim *claim, bool in)
 	enum lock_kind kind = claim->wishes->kind;
 	size_t one = in ? 1 : (size_t)-1;
 	engine->count.holders += one;
+	note_age(claim->wishes, in);
 	if (kind != LOCK_KIND_RECORD)
 		lock->in_queue.held_flocks += one;
 	if (events->on_held == NULL)

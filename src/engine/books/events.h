@@ -26,6 +26,16 @@ enum lock_kind {
 	LOCK_KIND_RECORD, /* fcntl(2): a range of bytes, of a process or an open file description */
 };
 
+/* Why what was held is lost. */
+enum engine_loss {
+	ENGINE_LOSS_NONE,
+	ENGINE_LOSS_SESSION, /* the session is over, or may be */
+	ENGINE_LOSS_BROKEN,  /* by ENGINE_BREAK, of any host */
+	ENGINE_LOSS_EXPIRED, /* it was held for as long as it may be (term.h) */
+	ENGINE_LOSS_TAKEN,   /* somebody took the claim away in the store */
+	ENGINE_LOSS_STOPPED, /* the daemon stops */
+};
+
 /* The caller, as other hosts see it in the claim's data. */
 struct engine_caller {
 	int pid;

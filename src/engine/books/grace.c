@@ -50,7 +50,7 @@ void grace_begin(struct claim *claim, const struct rival *rival)
 		wish->grace = GRACE_READS;
 		return;
 	}
-	end_ms = grace_end_ms(lock, by_policy ? now_ms : wish->asked_ms, rival);
+	end_ms = grace_end_ms(lock, by_policy ? now_ms : wish->since_ms, rival);
 	wish->grace = end_ms > now_ms ? GRACE_RUNS : GRACE_OVER;
 	if (wish->grace == GRACE_OVER)
 		return;

@@ -53,6 +53,7 @@ struct doubts {
 /* Of the engine: whether anything is granted. */
 struct grants {
 	bool stopping; /* nothing is any more */
+	bool draining; /* nothing new is (drain.h) */
 	bool barred;   /* something waits because nothing might be: lock_try_grant() */
 };
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/books/events.h"
 #include "engine/books/term.h"
 #include "journal/journal.h"
 
@@ -20,12 +21,13 @@ struct owner {
 	struct lock *lock;
 	void *cookie;
 	bool lost;
-	bool is_process;      /* owner_records() */
-	uint32_t number;      /* in the ids of its claims */
-	struct term term;     /* of what is locked next; of a process: nothing */
-	struct wish *wishes;  /* that ask, linger, or were granted what it holds */
-	uint64_t granted;     /* the number of the latest grant to it */
-	uint64_t token_grant; /* the latest grant that its token is younger than; 0: it has none */
+	enum engine_loss loss; /* why; not kept for the next process */
+	bool is_process;       /* owner_records() */
+	uint32_t number;       /* in the ids of its claims */
+	struct term term;      /* of what is locked next; of a process: nothing */
+	struct wish *wishes;   /* that ask, linger, or were granted what it holds */
+	uint64_t granted;      /* the number of the latest grant to it */
+	uint64_t token_grant;  /* the latest grant that its token is younger than; 0: it has none */
 	uint64_t token;
 };
 

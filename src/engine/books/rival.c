@@ -128,9 +128,8 @@ int rival_note_data(struct rival *rival, const char *text, uint32_t version)
 	note_slots(place, &data); /* what was said of them once stays true */
 	rival->trip_ms = data.trip_ms;
 	free(rival->peer);
-	rival->peer = place->lock->engine->events->on_ask != NULL && *data.peer != '\0'
-			      ? strdup(data.peer)
-			      : NULL;
+	rival->peer =
+		place->lock->engine->has_peers && *data.peer != '\0' ? strdup(data.peer) : NULL;
 	if (data.has_ranges && place->parts.record)
 		error = note_ranges(place, &data.ranges);
 	free(rival->text);

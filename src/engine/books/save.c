@@ -36,6 +36,7 @@ const struct field engine_fields[] = {
 	{"connections", FIELD_UNSIGNED(struct engine, session.connections, UINT64_MAX)},
 	{"sessions_lost", FIELD_UNSIGNED(struct engine, session.lost, UINT64_MAX)},
 	{"timeout_ms", FIELD_NUMBER(struct engine, session.timeout_ms, 0, INT32_MAX)},
+	{"draining", FIELD_FLAG(struct engine, grants.draining)},
 	{"setbacks", FIELD_UNSIGNED(struct engine, moratorium.setbacks, UINT64_MAX), FIELD_OR(0)},
 	{"moratorium_ms", FIELD_NUMBER(struct engine, moratorium.until_ms, 0, SAVE_TIME_MAX_MS),
 	 FIELD_OR(INT64_MIN)},
@@ -176,6 +177,9 @@ static void write_wish(const struct wish *wish, FILE *out)
 	state_text(out, "kind", engine_kind_words[wish->kind]);
 	state_flag(out, "asked", wish->asked);
 	state_flag(out, "waits", wish->waits);
+	/* The grace of a call that does not wait begins anew. */
+	if (wish_is_held(wish) || (wish->asked && wish->waits))
+		state_number(out, "since_ms", wish->since_ms);
 	if (timer_is_set(&wish->timer))
 		state_number(out, "due_ms", wish->timer.due_ms);
 	fields_save(engine_wish_fields, wish, out);

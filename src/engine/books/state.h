@@ -182,6 +182,12 @@ struct counts {
 	uint64_t by_store;   /* or by the store alone */
 };
 
+/* Wishes, the oldest first. */
+struct ages {
+	struct wish *waiting; /* that ask */
+	struct wish *held;    /* of claims that are HELD by somebody */
+};
+
 /* What is due, and when: engine_deadline(). */
 struct agenda {
 	struct timers timers;		       /* of wishes, tests and the tenant */
@@ -197,6 +203,7 @@ struct engine {
 	void *context;
 	struct store *store;
 	unsigned abilities; /* STORE_HAS_..., of the store */
+	bool has_peers;	    /* engine_set_peers() */
 	struct saving saving;
 	struct state_item item;
 	struct issued issued;
@@ -216,6 +223,7 @@ struct engine {
 	struct claim *changed; /* the last of a ring of WAITING claims, to be judged again */
 	struct agenda agenda;
 	struct counts count;
+	struct ages ages;
 	struct process *processes;
 	struct searches searches;
 };

@@ -83,11 +83,12 @@ void wish_ask(struct wish *wish, bool waits, void *cookie)
 	struct engine *engine = lock->engine;
 
 	wish->asked = true;
-	wish->asked_ms = engine->now_ms;
+	wish->since_ms = engine->now_ms;
 	wish->waits = waits;
 	wish->cookie = cookie;
 	wish->grace = GRACE_NONE;
 	engine->count.waiters++;
+	DL_APPEND2(engine->ages.waiting, wish, age_prev, age_next);
 	wish_mark(wish);
 	wish_clear_timer(wish);
 	if (waits)
@@ -98,12 +99,15 @@ void wish_ask(struct wish *wish, bool waits, void *cookie)
 
 void wish_end(struct wish *wish)
 {
+	struct engine *engine = wish_lock(wish)->engine;
+
 	wish_clear_timer(wish);
 	wish->grace = GRACE_NONE;
 	if (!wish->asked)
 		return;
 	wish->asked = false;
-	wish_lock(wish)->engine->count.waiters--;
+	engine->count.waiters--;
+	DL_DELETE2(engine->ages.waiting, wish, age_prev, age_next);
 	wish_mark(wish);
 }
 

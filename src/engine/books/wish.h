@@ -24,8 +24,9 @@ struct wish {
 	struct wish *owner_prev, *owner_next; /* in owner->wishes */
 	void *cookie;
 	struct state_item item; /* wish_mark() */
-	int64_t asked_ms;	/* when it was asked for */
-	int pid;		/* of the caller */
+	int64_t since_ms;	/* when it was asked for; of a holder's: when it was granted */
+	struct wish *age_prev, *age_next; /* in one of engine->ages, while it asks, or is held */
+	int pid;			  /* of the caller */
 	uint32_t uid;
 	uint64_t serial : 56; /* the order of asking */
 	uint64_t kind : 2;    /* enum lock_kind */

@@ -17,6 +17,7 @@
 #include "engine/books/claim.h"
 #include "engine/books/conflict.h"
 #include "engine/books/decisions.h"
+#include "engine/books/drain.h"
 #include "engine/books/owner.h"
 #include "engine/books/queue.h"
 #include "engine/books/save.h"
@@ -281,6 +282,8 @@ static int ask(struct records *records, struct owner *file, struct range range, 
 		decisions_add(file->lock->engine, DECIDED, cookie, -EWOULDBLOCK);
 		return 0;
 	}
+	if (!waits && drain_refuses(owner))
+		return -ENOLCK;
 	if (claim == NULL) {
 		end_lingering(owner);
 		claim = claim_create_for(owner, LOCK_KIND_RECORD, range, false, caller);

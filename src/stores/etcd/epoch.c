@@ -23,6 +23,8 @@
  * an epoch that nothing compares, and is found by the next attempt, or by the next heartbeat. One
  * that was refused for want of space may have been carried out, too (quotaApplierV3.Txn).
  *
+ * A store that is only read has no key either: its one attempt looks whether there is one.
+ *
  * Without its key the session writes nothing, so that there is nothing which might come late when
  * it connects anew, keyless again.
  *
@@ -57,6 +59,7 @@ enum { SILENCES_IN_TIMEOUT = 4 };
 
 static void put_epoch(struct store_etcd *store);
 static void delete_key(struct store_etcd *store);
+static void look_for_key(struct store_etcd *store);
 
 /* To be called before the session asks something. Returns how long the answer is awaited. */
 static int64_t begin_to_ask(struct store_etcd *store)
@@ -83,7 +86,7 @@ static void change_mark(struct store_etcd *store, bool settled)
 	struct transaction transaction;
 	struct etcd_key mark;
 
-	if (!etcd_key_of_mark(&mark, store->root))
+	if (store->epoch.read_only || !etcd_key_of_mark(&mark, store->root))
 		return;
 	etcd_transaction_init(&transaction);
 	if (settled)
@@ -276,6 +279,11 @@ void etcd_epoch_raise(struct store_etcd *store,
 		      void (*done)(struct store_etcd *store, int status, const char *text))
 {
 	store->epoch.done = done;
+	if (store->epoch.read_only) {
+		store->epoch.is_keyless = store->epoch.makes_key = true;
+		look_for_key(store);
+		return;
+	}
 	/* The first one makes the key; a former attempt may have made it, or may do so later. */
 	store->epoch.makes_key = !store->session.resumed || store->epoch.is_keyless;
 	put_epoch(store);
@@ -309,5 +317,14 @@ static void delete_key(struct store_etcd *store)
 	store->epoch.number++;
 	etcd_transaction_init(&transaction);
 	etcd_transaction_delete(&transaction.then, &store->epoch.key, NULL);
+	attempt(store, &transaction, false, on_deleted);
+}
+
+static void look_for_key(struct store_etcd *store)
+{
+	struct transaction transaction;
+
+	store->epoch.number++;
+	etcd_transaction_init(&transaction);
 	attempt(store, &transaction, false, on_deleted);
 }

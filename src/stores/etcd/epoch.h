@@ -27,6 +27,7 @@ struct etcd_epoch {
 	int64_t seen;	    /* the greatest revision that this host has seen of the service, */
 	uint64_t cluster;   /* and of which cluster; 0: none */
 	bool new_root;	    /* as in struct store_options, until the first session */
+	bool read_only;	    /* as there: the session has no key, and is keyless from the first on */
 };
 
 /* Raises the epoch. done() is called when it is, or the key is deleted for want of space

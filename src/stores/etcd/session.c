@@ -222,7 +222,8 @@ static void finish(struct store_etcd *store)
 	bool is_told = store->session.step == SESSION_CONNECTED;
 
 	store->session.is_stranger = false;
-	if (store->epoch.is_keyless)
+	outage_end(&store->session.outage, "etcd", clock_now_ms());
+	if (store->epoch.is_keyless && !store->epoch.read_only)
 		note_trouble(store, no_space, "what is held stays held");
 	else
 		store->session.trouble = NULL;

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/outage.h"
+
 struct grpc_call;
 struct store_etcd;
 struct store_told;
@@ -33,11 +35,11 @@ struct etcd_session {
 	int64_t retry_ms;	       /* when to try again what was refused; INT64_MAX: not */
 	const char *trouble;	       /* a constant; NULL: none is known */
 	bool resumed;		       /* the lease is to be found again, not asked for */
-	bool is_stranger;      /* the servers have not taken who we said we were, this time */
-	bool is_over;	       /* the session is to be lost by dispatch(), */
-	bool is_starved;       /* for want of memory */
-	bool told_unreachable; /* the log says that there is no connection */
-	char server[64];       /* "" if there is no connection */
+	bool is_stranger; /* the servers have not taken who we said we were, this time */
+	bool is_over;	  /* the session is to be lost by dispatch(), */
+	bool is_starved;  /* for want of memory */
+	struct outage outage;
+	char server[64]; /* "" if there is no connection */
 };
 
 /* Begins a session, or goes on with one, as soon as there is a connection. */

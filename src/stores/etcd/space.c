@@ -14,8 +14,6 @@
 #include "stores/etcd/state.h"
 #include "stores/etcd/table.h"
 
-#define STATUS "/etcdserverpb.Maintenance/Status"
-
 enum {
 	FIRST_MS = 1000, /* behind the connection, and what waits for it */
 	PAUSE_MS = 30000,
@@ -39,7 +37,7 @@ static bool has_alarm(const Etcd__StatusResponse *answer, const char *alarm)
 	return false;
 }
 
-static struct store_space read_status(const Etcd__StatusResponse *answer)
+struct store_space etcd_space_read(const Etcd__StatusResponse *answer)
 {
 	bool is_default = answer->db_size_quota <= 0;
 
@@ -61,7 +59,7 @@ static void on_status(void *context, int status, const char *text, const void *b
 		etcd_message_read(&etcd__status_response__descriptor, bytes, count);
 
 	store->space.is_asked = false;
-	store->space.known = answer != NULL ? read_status(answer) : unknown;
+	store->space.known = answer != NULL ? etcd_space_read(answer) : unknown;
 	etcd__status_response__free_unpacked(answer, NULL);
 }
 
@@ -81,8 +79,8 @@ void etcd_space_on_time(struct store_etcd *store, int64_t now_ms)
 	if (etcd_space_next_ms(store) > now_ms)
 		return;
 	store->space.due_ms = now_ms + PAUSE_MS;
-	store->space.is_asked =
-		grpc_call(store->grpc, STATUS, "", 0, LIMIT_MS, on_status, store) != NULL;
+	store->space.is_asked = grpc_call(store->grpc, ETCD_STATUS_METHOD, "", 0, LIMIT_MS,
+					  on_status, store) != NULL;
 }
 
 int64_t etcd_space_next_ms(const struct store_etcd *store)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "stores/etcd/message.h"
 #include "stores/store.h"
 
 struct store_etcd;
@@ -19,6 +20,11 @@ struct etcd_space {
 };
 
 void etcd_space_init(struct store_etcd *store);
+
+#define ETCD_STATUS_METHOD "/etcdserverpb.Maintenance/Status"
+
+/* What a member has told of its space. */
+struct store_space etcd_space_read(const Etcd__StatusResponse *answer);
 
 /* There is a connection. */
 void etcd_space_connected(struct store_etcd *store);

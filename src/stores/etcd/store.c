@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "journal/fields.h"
+#include "stores/etcd/health.h"
 #include "stores/etcd/batch.h"
 #include "stores/etcd/keys.h"
 #include "stores/etcd/state.h"
@@ -270,7 +271,6 @@ static const struct store_ops store_etcd_ops = {
 
 static void on_connected(void *context, const char *server)
 {
-	((struct store_etcd *)context)->session.told_unreachable = false;
 	etcd_session_connected(context, server);
 }
 
@@ -278,10 +278,7 @@ static void on_disconnected(void *context, const char *why)
 {
 	struct store_etcd *store = context;
 
-	if (!store->session.told_unreachable &&
-	    log_limit_passes(&store->refusals, clock_now_ms(), "connection", why, strlen(why), 0))
-		log_warning("etcd: %s; trying on", why);
-	store->session.told_unreachable = true;
+	outage_failed(&store->session.outage, "etcd", why, clock_now_ms());
 	etcd_session_disconnected(store);
 }
 
@@ -337,6 +334,7 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 	    store_access_copy(&store->access, options->access) < 0)
 		goto fail;
 	store->epoch.new_root = options->new_root;
+	store->epoch.read_only = options->read_only;
 	if (saved != NULL) {
 		store->epoch.seen = saved->seen;
 		store->tokens.known.floor = saved->token_floor;
@@ -377,6 +375,7 @@ const struct store_kind store_etcd_kind = {
 	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
 		     STORE_HAS_CLIENTS | STORE_HAS_FILES | STORE_HAS_KEPT | STORE_HAS_SLOTS,
 	.is_remote = true,
+	.ask = etcd_health,
 	.open = store_etcd_open,
 	.check_files = tls_check_files,
 	.restore_session = restore_session,

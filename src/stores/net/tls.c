@@ -209,7 +209,8 @@ SSL *tls_open(struct tls *tls, int socket, const char *host, char *why, size_t w
 	}
 	ERR_clear_error();
 	session = SSL_new(tls->context);
-	if (session == NULL || SSL_set_fd(session, socket) != 1 || !expect_host(session, host)) {
+	if (session == NULL || SSL_set_fd(session, socket) != 1 ||
+	    (!tls->takes_any_name && !expect_host(session, host))) {
 		snprintf(why, why_bytes, "TLS: %s", reason());
 		SSL_free(session);
 		return NULL;
@@ -237,6 +238,13 @@ static const char *own_fault(const SSL *session)
 								  : "";
 }
 
+/* What OpenSSL makes of a text in place of a record. */
+static bool is_plain(int reason)
+{
+	return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
+	       reason == SSL_R_PACKET_LENGTH_TOO_LONG || reason == SSL_R_RECORD_TOO_SMALL;
+}
+
 void tls_explain(const SSL *session, int result, char *why, size_t why_bytes)
 {
 	int system = errno;
@@ -255,6 +263,10 @@ void tls_explain(const SSL *session, int result, char *why, size_t why_bytes)
 	else if (ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) > SSL_AD_REASON_OFFSET)
 		snprintf(why, why_bytes, "TLS: the server refuses us: %s%s", alert(),
 			 own_fault(session));
+	else if (ERR_GET_LIB(error) == ERR_LIB_SSL && is_plain(ERR_GET_REASON(error)))
+		snprintf(why, why_bytes,
+			 "the server answers without TLS, expected its port by TLS, or none in "
+			 "[store]");
 	else
 		snprintf(why, why_bytes, "TLS: %s", reason());
 }

@@ -17,6 +17,7 @@
 struct tls {
 	const struct store_access *access;
 	bool is_wanted;
+	bool takes_any_name; /* a certificate need not be of the server's name; false */
 	const char *protocol;
 	SSL_CTX *context;
 	struct stat files[3]; /* the three files, as they were when `context` was made of them */

@@ -86,6 +86,18 @@ static int judge(struct transport *transport, int result)
 	}
 }
 
+/* A server that does not expect TLS may end the connection. Returns 0 or -EIO. */
+static int judge_handshake(struct transport *transport, int result)
+{
+	static const char closed[] = "the server has closed the connection";
+
+	if (judge(transport, result) == -EAGAIN)
+		return 0;
+	if (strcmp(transport->why, closed) == 0)
+		snprintf(transport->why, sizeof(transport->why), "%s (is it without TLS?)", closed);
+	return -EIO;
+}
+
 static int shake_hands(struct transport *transport)
 {
 	int result;
@@ -95,7 +107,7 @@ static int shake_hands(struct transport *transport)
 	errno = 0;
 	result = SSL_do_handshake(transport->session);
 	if (result != 1)
-		return judge(transport, result) == -EAGAIN ? 0 : -EIO;
+		return judge_handshake(transport, result);
 	if (!tls_has_protocol(transport->tls, transport->session)) {
 		snprintf(transport->why, sizeof(transport->why),
 			 "TLS: the server does not offer %s", transport->tls->protocol);

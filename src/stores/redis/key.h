@@ -145,12 +145,6 @@ static inline bool key_is_idle(const struct key *key)
 	return key->step == KEY_IDLE && !key->under_way;
 }
 
-/* Nothing comes of it before the answer does. */
-static inline bool key_is_asking(const struct key *key)
-{
-	return key->step == KEY_ASKED && key->under_way;
-}
-
 /* Whether the books are in order: for tests. */
 bool key_is_sound(const struct key *key);
 

@@ -438,8 +438,7 @@ void redis_lock_settle(struct redis_lock *lock)
 		store->lease.beat_ms = INT64_MIN; /* one that finds it so, and ends the doubt */
 	attend(lock);
 	state_journal_mark(store->journal, &lock->item, store->key_kind);
-	if (!key_is_asking(&lock->key)) /* else there is nothing to be told yet */
-		redis_wake(store->service);
+	redis_wake(store->service);
 	if (key_is_idle(&lock->key) && lock->users == 0 && lock->loss == LOSS_NONE &&
 	    lock->calls == NULL)
 		free_lock(lock);

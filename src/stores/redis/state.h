@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/log_limit.h"
+#include "base/outage.h"
 #include "journal/journal.h"
 #include "stores/local/store.h"
 #include "stores/redis/key.h"
@@ -37,9 +38,9 @@ struct redis_lots {
 };
 
 struct redis_session {
-	bool is_home_open;     /* `home` is connected, as always but after a loss, */
-	bool is_told;	       /* and the engine was told that all is */
-	bool told_unreachable; /* the log says that there is no connection */
+	bool is_home_open; /* `home` is connected, as always but after a loss, */
+	bool is_told;	   /* and the engine was told that all is */
+	struct outage outage;
 };
 
 struct store_redis {

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "stores/net/tls.h"
+#include "stores/redis/health.h"
 #include "stores/redis/lock.h"
 #include "stores/redis/proof.h"
 #include "stores/redis/save.h"
@@ -85,7 +86,7 @@ static void on_connected(void *context, const char *server)
 	struct store_redis *store = context;
 
 	(void)server;
-	store->session.told_unreachable = false;
+	outage_end(&store->session.outage, "redis", clock_now_ms());
 	redis_locks_resume(store);
 	tell_session(store);
 }
@@ -94,10 +95,7 @@ static void on_lost(void *context, const char *why)
 {
 	struct store_redis *store = context;
 
-	if (!store->session.told_unreachable &&
-	    log_limit_passes(&store->refusals, clock_now_ms(), "connection", why, strlen(why), 0))
-		log_warning("redis: %s; trying on", why);
-	store->session.told_unreachable = true;
+	outage_failed(&store->session.outage, "redis", why, clock_now_ms());
 	redis_locks_suspend(store);
 	tell_session(store);
 }
@@ -546,6 +544,7 @@ const struct store_kind store_redis_kind = {
 	.lacks = lacks,
 	.is_remote = true,
 	.keeps_claims = true,
+	.ask = redis_health,
 	.open = open_store,
 	.check_files = tls_check_files,
 	.restore_session = restore_session,

@@ -150,9 +150,10 @@ struct watch_set {
 };
 
 /* The znode above all locks (root.c). A new session begins with nothing known, but for is_new,
- * tokens_error and told_exposed. */
+ * read_only, tokens_error and told_exposed. */
 struct root_state {
 	bool is_new;	   /* as in struct store_options, until the root was prepared once */
+	bool read_only;	   /* as there */
 	bool names_known;  /* names are known to be encoded as here */
 	int barred;	   /* ZOK; or why the encoding cannot be found out: every operation is
 			      answered with this code */

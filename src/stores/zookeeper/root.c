@@ -19,6 +19,8 @@
  * notices less: with another handle it has seen nothing. The root's data also have what is added to
  * zxids so that tokens go on growing (tokens.c).
  *
+ * A store that is only read is looked at, and not prepared: nothing of that is made or deleted.
+ *
  * Unlike the locks' own znodes the root is no container: while the root stands, no other client can
  * create it with another owner or version.
  *
@@ -120,6 +122,16 @@ static void create_level(struct operation *operation, const char *path, const ch
 		       zoo_acreate(store->handle, path, data, (int)strlen(data), &store->rights.acl,
 				   ZOO_PERSISTENT, on_created, operation),
 		       NULL);
+}
+
+/* What the root is, of a store that is only read. */
+static void send_look(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_awget(operation->store->handle, operation->path, operation_on_event,
+				 operation->session, on_read, operation),
+		       &root_of(operation)->read_code);
 }
 
 /* Answers come in the order of the requests; if one fails, the later ones show that. */
@@ -288,6 +300,39 @@ static void judge_tokens(struct operation *operation)
 				       operation->version, root->stat.pzxid);
 }
 
+/* The root was looked at. Returns the error of find_names(). */
+static int conclude_look(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	int error = find_names(operation);
+
+	if (error == -ECONNRESET || error == -EPROTO)
+		return error;
+	store->root_state.prepared = root_of(operation)->read_code == ZOK;
+	store->trouble =
+		store->root_state.prepared ? NULL : "there is no such path, or it cannot be read";
+	zookeeper_connection_made(store);
+	return error;
+}
+
+/* The root was prepared. Returns an error as find_names() does. */
+static int conclude_rights(struct operation *operation)
+{
+	int error;
+
+	judge_tokens(operation);
+	error = find_names(operation);
+	if (error == -ECONNRESET || error == -EPROTO)
+		return error;
+	if (has_gone_back(operation))
+		return -EPROTO;
+	if (judge_rights(operation)) {
+		judge_mark(operation);
+		zookeeper_connection_made(operation->store);
+	}
+	return error;
+}
+
 static void conclude_prepare(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
@@ -299,17 +344,10 @@ static void conclude_prepare(struct operation *operation)
 		zookeeper_root_prepare(store);
 		return;
 	}
-	judge_tokens(operation);
-	error = find_names(operation);
+	error = store->root_state.read_only ? conclude_look(operation) : conclude_rights(operation);
 	if (error == -ECONNRESET)
 		store->root_state.barred =
 			ZOK; /* the root is prepared again with the next connection */
-	else if (error != -EPROTO && has_gone_back(operation))
-		error = -EPROTO;
-	else if (error != -EPROTO && judge_rights(operation)) {
-		judge_mark(operation);
-		zookeeper_connection_made(store);
-	}
 	operation_release(operation);
 	if (error == -EPROTO)
 		zookeeper_connection_lose(store);
@@ -351,7 +389,7 @@ void zookeeper_root_prepare(struct store_zookeeper *store)
 	operation->memory = root;
 	operation->of_root = true;
 	store->root_state.prepares = true;
-	operation_start(operation, send_prepare);
+	operation_start(operation, store->root_state.read_only ? send_look : send_prepare);
 	operation->sent_us = 0; /* no caller asked for it: it is not counted */
 }
 

@@ -31,6 +31,7 @@
 #include "base/log.h"
 #include "journal/fields.h"
 #include "stores/seeker.h"
+#include "stores/zookeeper/health.h"
 #include "stores/zookeeper/operation.h"
 #include "stores/zookeeper/session/client.h"
 #include "stores/zookeeper/session/servers.h"
@@ -541,6 +542,7 @@ static int store_zookeeper_open(const struct store_options *options,
 	store->servers = zookeeper_servers_show(options->url->servers);
 	store->root = strdup(options->url->root);
 	store->root_state.is_new = options->new_root;
+	store->root_state.read_only = options->read_only;
 	if (saved != NULL) {
 		store->seen = saved->seen;
 		store->tokens.floor = saved->token_floor;
@@ -575,6 +577,9 @@ const struct store_kind store_zookeeper_kind = {
 	.has_acl = true,
 #ifdef HAVE_ZOOKEEPER_TLS
 	.check_files = zookeeper_client_check,
+#endif
+#if defined(HAVE_ETCD) || defined(HAVE_REDIS)
+	.ask = zookeeper_health,
 #endif
 	.open = store_zookeeper_open,
 	.restore_session = restore_session,

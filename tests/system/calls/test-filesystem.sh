@@ -72,6 +72,7 @@ release records
 grep -q " $dir/A fuse.dlockfs " /proc/self/mounts
 stat -f "$dir/A" >"$dir/stat.out"
 df "$dir/A" >"$dir/df.out"
+expect_equal "the share of inodes" - "$(df --output=ipcent "$dir/A" | tail -n 1 | tr -d ' ')"
 # The same inode after the name was removed and made again while a handle keeps it in use; removal shows in nlink or not at all.
 rm job
 exec 8>job

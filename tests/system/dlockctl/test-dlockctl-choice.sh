@@ -29,7 +29,25 @@ called() {
     expect_equal "the name of the lock, by ${*: -1}" "$1" "$("$dlockctl" "${@:2}" run "${path:?}" -- sh -c 'echo "$DLOCK_NAME"')"
 }
 requires command -v jq
-expect_status 72 "$dlockctl" ls 2>"$dir/err"
+
+# No mount: what is said names the state of the service, where systemd knows one. `none SAID WORD=VALUE...`: by what systemctl shows.
+mkdir "$dir/bin"
+cat >"$dir/bin/systemctl" <<'END'
+#!/bin/sh
+[ "$*" = "show --property=LoadState,ActiveState,Result dlockfs.service" ] && cat "$0.shows"
+END
+chmod +x "$dir/bin/systemctl"
+none() {
+    printf '%s\n' "${@:2}" >"$dir/bin/systemctl.shows"
+    PATH=$dir/bin:$PATH expect_status 72 "$dlockctl" ls 2>"$dir/err"
+    expect_equal "what is said of no mount" "dlockctl: mount: no dlockfs is mounted$1; mount one, or name its folder with --mount" "$(<"$dir/err")"
+}
+none " (dlockfs.service has failed: start-limit-hit; see: journalctl -u dlockfs)" LoadState=loaded ActiveState=failed Result=start-limit-hit
+none " (dlockfs.service is inactive; to start it: systemctl start dlockfs)" Result=success LoadState=loaded ActiveState=inactive
+none " (dlockfs.service is active: its mount was unmounted while programs have files of it open, or is not to be seen from here; end those, or: systemctl stop dlockfs)" \
+    LoadState=loaded ActiveState=active
+none "" LoadState=not-found ActiveState=inactive
+none ""
 
 # A bind mount, of all and of a directory.
 start_dlockfs A

@@ -48,7 +48,7 @@ confined() {
         grep -qE '^NoNewPrivs:.1$' <<<"$status" && grep -qE '^Seccomp:.2$' <<<"$status" && inside pgrep -u root -x dlockfs-warden >/dev/null
 }
 confined || fail "the service is not confined: $(inside cat "/proc/$(main_pid)/status")"
-for page in dlockfs.8 dlockctl.1 dlockfs.ini.5 mount.fuse.dlockfs.8; do
+for page in dlockfs.8 dlockfs-keeper.8 dlockctl.1 dlockfs.ini.5 mount.fuse.dlockfs.8; do
     inside test -e "/usr/share/man/man${page##*.}/$page.gz"
 done
 expect_equal "what systemd has against the unit" "" "$(inside systemd-analyze verify --man=no dlockfs.service 2>&1 | grep dlockfs || true)"

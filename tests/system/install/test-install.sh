@@ -18,6 +18,7 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/lib/sysusers.d/dlockfs.conf
 .$prefix/libexec/dlockfs/dlockfs-web
 .$prefix/sbin/dlockfs
+.$prefix/sbin/dlockfs-keeper
 .$prefix/sbin/mount.fuse.dlockfs
 .$prefix/share/bash-completion/completions/dlockctl
 .$prefix/share/bash-completion/completions/dlockfs
@@ -56,6 +57,7 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/share/fish/vendor_completions.d/dlockfs.fish
 .$prefix/share/man/man1/dlockctl.1
 .$prefix/share/man/man5/dlockfs.ini.5
+.$prefix/share/man/man8/dlockfs-keeper.8
 .$prefix/share/man/man8/dlockfs.8
 .$prefix/share/man/man8/mount.fuse.dlockfs.8
 .$prefix/share/zsh/site-functions/_dlockctl

@@ -1,15 +1,17 @@
 #!/bin/bash
-# The Debian package: built, without errors for lintian, installed, upgraded and removed where no systemd runs: in a root that is
-# this machine's as it is, and whatever is written there is gone with the test. What its service does, package.sh tells.
+# The Debian package: built, without errors and warnings for lintian, installed, upgraded and removed where no systemd runs: in a root
+# that is this machine's as it is, and whatever is written there is gone with the test. What its service does, package.sh tells. And the
+# source package, for which the same holds.
 export own_users=no # no daemon runs
 # shellcheck source=../../functions.sh
 . "$(dirname "$0")/../../functions.sh"
 
 requires command -v dpkg-buildpackage dh lintian
 mkdir "$dir"/{package,root,over}
-DEB_BUILD_OPTIONS="noopt nocheck parallel=2" "$source_dir/etc/debian/build.sh" "$dir/package" >"$dir/build.out" 2>&1
-package=$(echo "$dir"/package/dlockfs_*.deb)
-TMPDIR=$dir lintian --fail-on error "$package" # it leaves files there
+package=$(DEB_BUILD_OPTIONS="noopt nocheck parallel=2" "$source_dir/etc/debian/build.sh" "$dir/package" 2>"$dir/build.out")
+source_package=$("$source_dir/etc/debian/build.sh" --source "$dir/package" 2>"$dir/source.out")
+expect_equal "the format" "3.0 (quilt)" "$(sed -n 's/^Format: //p' "$source_package")"
+TMPDIR=$dir lintian --fail-on error,warning "$package" "$source_package" # it leaves files there
 
 mount -t tmpfs none "$dir/over" # dpkg waits for the disk after each file
 mkdir "$dir"/over/{changes,work}
@@ -25,9 +27,12 @@ files() {
 }
 before=$(files)
 within dpkg --no-triggers -i /root/dlockfs.deb >"$dir/install.out" 2>&1
-expect_equal "the program" "dlockfs $(dpkg-deb -f "$package" Version)" "$(within /usr/sbin/dlockfs --version | head -n 1)"
+version=$(dpkg-deb -f "$package" Version)
+expect_equal "the program" "dlockfs ${version%-1}" "$(within /usr/sbin/dlockfs --version | head -n 1)"
 within dlockctl --version >"$dir/version.out"
-for page in dlockfs.8 dlockctl.1 dlockfs.ini.5 mount.fuse.dlockfs.8; do
+dpkg-deb --fsys-tarfile "$package" | tar -xO ./usr/share/doc/dlockfs/changelog.gz | gunzip | cmp - "$source_dir/CHANGELOG.md" ||
+    fail "CHANGELOG.md is not in the package"
+for page in dlockfs.8 dlockfs-keeper.8 dlockctl.1 dlockfs.ini.5 mount.fuse.dlockfs.8; do
     within test -e "/usr/share/man/man${page##*.}/$page.gz"
 done
 within test -x /sbin/mount.fuse.dlockfs

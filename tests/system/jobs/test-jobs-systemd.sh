@@ -27,11 +27,12 @@ done
 [[ $unit = */usr/local/* ]] && cp "$unit" "$dir/root/etc/systemd/system"
 
 # Each example whose first line names a file.
+mkdir "$dir/root/etc/systemd/system/timer.d"
 awk -v "root=$dir/root" '
     /^```/ { inside = $0 == "```systemd"; file = ""; next }
     inside && file == "" && /^# \// { file = root $2; print $2; next }
     inside && file != "" { print >file }' "$page" >"$dir/files"
-expect_equal "units in $page" "cleanup.service index.service report.service report.timer scheduler.service upgrade.service worker.service" \
+expect_equal "units in $page" "cleanup.service dlockfs.conf index.service report.service report.timer scheduler.service upgrade.service worker.service" \
     "$(sed 's|.*/||' "$dir/files" | sort | paste -sd' ')"
 for name in report cleanup index upgrade; do
     printf '#!/bin/sh\necho x >>/root/%s.ran\n' "$name" >"$dir/root/usr/local/bin/$name"
@@ -56,7 +57,7 @@ result() {
     inside systemctl show --value -p Result "$1"
 }
 
-mapfile -t units < <(sed "s,.*/,," "$dir/files")
+mapfile -t units < <(sed "s,.*/,," "$dir/files" | grep -v '\.conf$')
 expect_equal "what systemd has against them" "" \
     "$(inside systemd-analyze verify --man=no "${units[@]}" 2>&1 | grep -E "report|cleanup|index|scheduler|upgrade|worker" || true)"
 
@@ -68,6 +69,19 @@ expect_equal "dlockfs then" active "$(inside systemctl is-active dlockfs)"
 inside systemctl start report.service
 expect_equal "runs in a period" 1 "$(ran report)"
 expect_equal "a skipped run" success "$(result report.service)"
+
+# A timer of a job that knows nothing of dlockfs, due at once, waits for the mount if both are to start. That delays all timers, but
+# makes no cycle.
+inside systemctl stop dlockfs
+printf '%s\n' '[Service]' 'Type=oneshot' 'ExecStart=flock -n /run/dlocks/simple sh -c "echo x >>/root/simple.ran"' |
+    inside tee /run/systemd/system/simple.service >/dev/null
+printf '%s\n' '[Timer]' 'OnActiveSec=0' | inside tee /run/systemd/system/simple.timer >/dev/null
+inside systemctl daemon-reload
+inside systemctl start dlockfs.service simple.timer
+wait_until "$deadline" ran_at_least simple 1
+! inside systemctl is-failed --quiet simple.service || fail "the job began before the mount"
+inside systemd-analyze verify --man=no timers.target multi-user.target >"$dir/order" 2>&1 || true
+! grep -i cycle "$dir/order" || fail "units wait for one another"
 
 # In a sandbox; without the line it does not work.
 inside systemctl start cleanup.service

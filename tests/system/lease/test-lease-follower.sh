@@ -36,7 +36,7 @@ for kind in flock excl; do
 done
 # It was the lease that told: the follower still believed in itself and showed the claims. (The pings of a session wait behind
 # its write, so the client library hangs up after two thirds of the timeout, which may be just before the end of the lease.)
-grep -q "has not proved for .* that the session lives: giving it up" "$dir/A.log"
+grep -q "the newest proof that the session lives is [0-9]* ms old.*: giving it up, 2 locks are lost" "$dir/A.log"
 expect_equal "messages of the session's end before the fence" "" "$expired"
 expect_equal "the follower's mode" follower "$mode"
 expect reader "children 3"

@@ -87,6 +87,17 @@ start new "$dlockfs" --foreground "$dir/new"
 wait_until "$deadline" is_mounted "$dir/new"
 umount "$dir/new"
 finish new
+# With --lazy the daemon goes on while a program has files of it open: what is held is held. Then it ends, and says why.
+start new "$dlockfs" --foreground "$dir/new"
+wait_until "$deadline" is_mounted "$dir/new"
+hold holder "$dir/new/job"
+expect holder held
+umount --lazy "$dir/new"
+not_mounted "$dir/new"
+! gone new || fail "the daemon has ended, and a lock is held"
+release holder
+finish new
+grep -qx "dlockfs: $dir/new was unmounted, and is in use no more: ends" "$dir/new.out"
 
 # Without the mount nobody can lock there: not after its end, nor when it was made anew, and unmounted by somebody else.
 requires command -v chattr

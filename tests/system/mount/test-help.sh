@@ -5,7 +5,7 @@
 
 "$dlockfs" --help >"$dir/help" 2>"$dir/err"
 expect_equal "errors of --help" "" "$(<"$dir/err")"
-options=(--store --check --require-url --config --session-timeout --foreground --verbose --version --help)
+options=(--store --check --ask --require-url --config --session-timeout --foreground --verbose --version --help)
 keys=(mode idle directories allow_other log_level url session_timeout digest_file acl tls_ca tls_certificate tls_key tls_password_file
     sasl_mechanism sasl_user sasl_password_file sasl_realm sasl_service sasl_host
     etcd_user etcd_password_file wait_limit try_limit try_grace linger handoff keep process_ranges file_ranges text_limit on_lost

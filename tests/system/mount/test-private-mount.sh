@@ -57,6 +57,12 @@ launch_private B
 refused ls "$dir/A" 2>"$dir/err"
 grep -q 'Permission denied' "$dir/err"
 grep " $dir/A fuse.dlockfs" /proc/self/mounts | finds "user_id=$user,"
+for command in ls doctor "run job true"; do
+    # shellcheck disable=SC2086
+    expect_status 77 "$dlockctl" --mount "$dir/A" $command 2>"$dir/err"
+    grep -qx "dlockctl: $dir/A: was mounted by the user $user, without allow_other: .* not even root; run dlockctl as that user" "$dir/err" ||
+        fail "$command: $(<"$dir/err")"
+done
 
 # flock, over both mounts; also when another program has taken over.
 start holder "${as_user[@]}" flock "$dir/A/job" sh -c 'echo held; exec sleep infinity'

@@ -22,7 +22,7 @@ FOREIGN = {"user_allow_other", "extra_lock_patterns", "default_permissions", "pr
            "default_request_timeout", "recover_lost_locks", "retry_count", "retry_delay", "rule_files", "zkr_lock_lock", "memfd_create", "mutt_dotlock",
            "plain_only"}
 # Options of other programs that stand alone.
-FOREIGN_OPTIONS = {"--bind", "--network", "--pid", "--ttl", "--uidmap", "--use-pid", "--userns", "-child-exit-code", "-try"}
+FOREIGN_OPTIONS = {"--bind", "--build-arg", "--network", "--pid", "--ttl", "--uidmap", "--use-pid", "--userns", "-child-exit-code", "-try"}
 MOUNT_OPTIONS = {"nonempty", "noexec", "nosuid", "nodev", "auto_unmount", "config"}
 
 

@@ -46,15 +46,18 @@ FLOORS = [
 INNER = {"src/stores/etcd/grpc": "src/stores/etcd", "src/stores/redis/wire": "src/stores/redis",
          "src/stores/zookeeper/session": "src/stores/zookeeper"}
 
-# Folders that know no layer, and that no layer knows, from the ground up: of dlockctl, and of the page, which has the first of them in common.
-APART = ["src/dlockctl", "src/dlockctl/commands", "src/web"]
+# Folders that know no layer, and that no layer knows: of dlockctl, from the ground up, of the page, which has the first
+# of them in common, and of dlockfs-keeper.
+APART = ["src/dlockctl", "src/dlockctl/commands", "src/web", "src/keeper"]
 
 # What others than the folders above include: what is installed for programs, what a terminal may be sent, %XX, the form of the runs of a
-# job, and the clock by which the end of a lease is told.
+# job, the clock by which the end of a lease is told, where that stands in a journal, and what a C library may lack.
 PUBLIC = {
-    "src/base/clock.h": ["src/dlockctl"],
+    "src/base/clock.h": ["src/dlockctl", "src/keeper"],
     "src/base/escape.h": ["src/dlockctl"],
     "src/base/printable.h": ["src/dlockctl"],
+    "src/base/platform.h": ["src/keeper"],
+    "src/journal/deadline.h": ["src/keeper"],
     "src/claim/runs.h": ["src/dlockctl"],
     "fs/dlockfs.h": ["fs", "src/dlockctl"],
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """messages.py PAGE KIND SOURCE...: prints the messages in the sources that the manual page does not have.
 
-KIND is log, what a daemon logs, without debug messages; fail, the errors of dlockctl and of the configuration's parser; or why, the
-reasons that a function gives its caller. A format is known if one line of the section DIAGNOSTICS has all of its fixed words, in
+KIND is log, what a daemon logs, without debug messages; fail, the errors of dlockctl and of the configuration's parser; report, what
+dlockfs-keeper says; or why, the reasons that a function gives its caller. A format is known if one line of the section DIAGNOSTICS has all of its fixed words, in
 that order.
 """
 import re
@@ -13,6 +13,7 @@ FORMAT = r'((?:[A-Z]\w+\s+)?(?:"(?:[^"\\]|\\.)*"\s*(?:[A-Z]\w+\s*)?)+)'
 CALLS = {
     "log": re.compile(r'\blog_(?:lock_)?(?:error|warning|info)\(\s*(?:[^";]*?,\s*)?' + FORMAT),
     "fail": re.compile(r'\bfail\(\s*(?:[^";]*?,\s*)?' + FORMAT),
+    "report": re.compile(r'\breport\(\s*' + FORMAT),
     "why": re.compile(r'\bsnprintf\((?:\w+->)?why,\s*(?:[^";]*?,\s*)?' + FORMAT),
 }
 CONVERSION = re.compile(r"%[-+ #0-9.*]*(?:hh|h|ll|l|z|j|t)?[a-zA-Z]")

@@ -6,7 +6,7 @@
 
 man=$source_dir/etc/man
 requires command -v mandoc
-for page in dlockfs.8 dlockctl.1 dlockfs.ini.5; do
+for page in dlockfs.8 dlockctl.1 dlockfs.ini.5 dlockfs-keeper.8; do
     mandoc -T lint -W warning "$man/$page" || fail "$page is not well-formed"
 done
 
@@ -34,7 +34,7 @@ test -s "$dir/options"
 diff -u "$dir/options" <(text dlockfs.8 | sed -n '/^OPTIONS/,/^SIGNALS/p' | options) || fail "the options of dlockfs differ"
 
 # What is logged, and what it means.
-mapfile -t sources < <(find "$source_dir"/{fs,src} -name '*.c' ! -path '*/dlockctl/*')
+mapfile -t sources < <(find "$source_dir"/{fs,src} -name '*.c' ! -path '*/dlockctl/*' ! -path '*/keeper/*')
 # messages_known PAGE KIND SOURCE...: the page has all messages of that kind.
 messages_known() {
     "$python" "$tests/system/sources/messages.py" "$man/$1" "${@:2}" >"$dir/unknown-messages"
@@ -42,9 +42,14 @@ messages_known() {
 }
 messages_known dlockfs.8 log "${sources[@]}"
 messages_known dlockctl.1 fail "$source_dir"/src/{dlockctl/*.c,dlockctl/commands/*.c,web/*.c}
+messages_known dlockfs-keeper.8 report "$source_dir"/src/keeper/*.c
 messages_known dlockfs.ini.5 fail "$source_dir"/src/config/*.c
 messages_known dlockfs.ini.5 why "$source_dir"/src/{base,config}/*.c
 messages_known dlockfs.8 why "$source_dir"/fs/{*.c,kernel/*.c}
+
+# dlockfs-keeper: its options.
+diff -u <("$build/src/keeper/dlockfs-keeper" --help | options) <(text dlockfs-keeper.8 | sed '/^DIAGNOSTICS/q' | options) ||
+    fail "the options of dlockfs-keeper differ"
 
 # dlockctl: commands and the options of all of them, exit statuses.
 "$dlockctl" --help >"$dir/help"

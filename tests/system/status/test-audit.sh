@@ -81,7 +81,7 @@ expect_equal "grants and their ends" "$(grep -c 'audit: granted kind=[fo]' "$dir
 hold loser "$dir/A/taken"
 expect loser held
 "$dlockctl" --mount "$dir/B" break taken --yes >"$dir/out"
-tells A "^lost kind=flock mode=exclusive $who=flock held=[0-9.]+ lock=taken\$"
+tells A "^lost kind=flock mode=exclusive $who=flock held=[0-9.]+ why=broken lock=taken\$"
 release loser
 hold loser "$dir/B/deleted"
 expect loser held

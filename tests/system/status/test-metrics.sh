@@ -137,9 +137,13 @@ call waiter3 "$dir/A/job" open w:0-9 hold
 wait_until "$deadline" shows A dlockfs_waiters=3
 expect_metrics A dlockfs_holders=0 dlockfs_locks=1 "dlockfs_open_files=$((open_files + 3))"
 sleep 1 # the least that they are to have waited
+scrape A
+at_least A dlockfs_oldest_waiter_seconds 1
+grep -Eqx "oldest_waiter=job pid=$(pid waiter1) for_s=[1-9][0-9]*" "$dir/A/.dlockfs/status" || fail "$(<"$dir/A/.dlockfs/status")"
 release holder
 expect waiter1 "ex ok"
 expect_metrics A dlockfs_holders=1 dlockfs_waiters=2
+grep -Eqx "oldest_holder=job pid=$(pid waiter1) for_s=[0-9]+" "$dir/A/.dlockfs/status"
 at_least A dlockfs_lease_left_seconds 0.001
 at_least A 'dlockfs_wait_seconds_sum{kind="flock"}' 1
 expect_metrics A 'dlockfs_wait_seconds_count{kind="flock"}=6' "dlockfs_wait_seconds_bucket{kind=\"flock\",le=\"0.5\"}=$quick"
@@ -281,6 +285,13 @@ tests:
       - {series: 'dlockfs_waiters{instance="half",store="cron"}', values: '0x10 1x50'}
       - {series: 'dlockfs_acquisitions_total{instance="half",kind="open",outcome="granted"}', values: '5+1x60'}
       - {series: 'dlockfs_acquisitions_total{instance="half",kind="open",outcome="granted",store="cron"}', values: '5x60'}
+      - {series: 'dlockfs_draining{instance="forgotten"}', values: '0x10 1x170'}
+      - {series: 'dlockfs_draining{instance="well"}', values: '0x120 1x60'}
+      - {series: 'dlockfs_oldest_holder_seconds{instance="hung"}', values: '85000+60x60'}
+      - {series: 'dlockfs_oldest_holder_seconds{instance="busy"}', values: '80000+60x40 0x20'}
+      - {series: 'dlockfs_oldest_waiter_seconds{instance="hidden"}', values: '13000+60x60'}
+      - {series: 'dlockfs_oldest_waiter_seconds{instance="busy"}', values: '0x60'}
+      - {series: 'dlockfs_acquisitions_total{instance="hidden",kind="flock",outcome="granted"}', values: '5+1x60'}
       - {series: 'dlockfs_hosts{instance="here"}', values: '3x20 2x40'}
       - {series: 'dlockfs_hosts{instance="there",store="cron"}', values: '2x60'}
       - {series: 'dlockfs_hosts{instance="typo",store="cron"}', values: '2x20 1x40'}
@@ -289,6 +300,24 @@ tests:
       - {series: 'dlockfs_store_info{instance="here",scheme="etcd",root="/a",hash="1",store="cron"}', values: '1x60'}
       - {series: 'dlockfs_store_info{instance="typo",scheme="etcd",root="/aa",hash="1",store="cron"}', values: '_x20 1x40'}
     alert_rule_test:
+      - {eval_time: 125m, alertname: DlockfsDraining, exp_alerts: []}
+      - eval_time: 140m
+        alertname: DlockfsDraining
+        exp_alerts:
+          - exp_labels: {instance: forgotten}
+            exp_annotations: {summary: "forgotten has granted nothing new for 2 hours; to end that: dlockctl undrain"}
+      - {eval_time: 20m, alertname: DlockfsOldestHolder, exp_alerts: []}
+      - {eval_time: 20m, alertname: DlockfsOldestWaiter, exp_alerts: []}
+      - eval_time: 30m
+        alertname: DlockfsOldestHolder
+        exp_alerts:
+          - exp_labels: {instance: hung}
+            exp_annotations: {summary: "hung has held a lock for 1d 0h 6m 40s; see oldest_holder in .dlockfs/status there"}
+      - eval_time: 30m
+        alertname: DlockfsOldestWaiter
+        exp_alerts:
+          - exp_labels: {instance: hidden}
+            exp_annotations: {summary: "a call on hidden has waited for a lock for 4h 6m 40s; see oldest_waiter in .dlockfs/status there"}
       - {eval_time: 15m, alertname: DlockfsHostMissing, exp_alerts: []}
       - {eval_time: 15m, alertname: DlockfsHostAlone, exp_alerts: []}
       - {eval_time: 15m, alertname: DlockfsHostsDiffer, exp_alerts: []}

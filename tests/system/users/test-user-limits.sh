@@ -263,7 +263,7 @@ wait_until "$deadline" has A "$flooder" "names=3"
 as "$flooder" rmdir "$dir/A/$long/$long" "$dir/A/$long"
 wait_until "$deadline" gone_user
 known() { # HOST: how many names, and files without one, it knows
-    stat -f -c %c "$dir/$1"
+    sed -n 's/^names=//p' "$dir/$1/.dlockfs/status"
 }
 before=$(known A)
 cat >"$dir/held.py" <<'END'

@@ -174,6 +174,24 @@ static void test_is_not_told(void **state)
 	close_all(world, files);
 }
 
+/* A host that does not listen asks nobody. */
+static void test_does_not_listen(void **state)
+{
+	struct world *world = *state;
+	struct file files[3];
+
+	engine_set_peers(world->two.engine, false);
+	for (int i = 0; i < 3; i++)
+		file_open_and_lock(&files[i], world->hosts[i], EX);
+	assert_int_equal(messages_count, 1);
+	assert_ptr_equal(messages[0].to, &world->two);
+	file_unlock(&files[0]);
+	settle(world);
+	assert_holds(&files[1]);
+	assert_int_equal(engine_counts(world->two.engine).by_store, 0);
+	close_all(world, files);
+}
+
 /* Somebody takes the heir away, which its host has not heard when it is told: what it was left
  * keeps the others out until it has. */
 static void test_heir_is_gone(void **state)
@@ -419,6 +437,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_is_not_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_does_not_listen, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_heir_is_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_own_waits_for_heir, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_own_heir_is_gone, setup, teardown),

@@ -349,6 +349,53 @@ static void test_engine(void **state)
 	assert_has(fixture, "dlockfs_holders 0");
 }
 
+/* Who holds and who waits for the longest time, whatever is granted to others. */
+static void test_oldest(void **state)
+{
+	struct fixture *fixture = *state;
+	struct engine *engine = fixture->shards[0].engine;
+	struct engine_caller caller = {.pid = 1};
+	struct lock_policy policy = {.try_limit_ms = 1000, .wait_limit_ms = CONFIG_FOREVER};
+	struct owner *owners[4];
+	struct engine_oldest oldest;
+	struct wish *wish;
+
+	assert_false(engine_oldest_holder(engine, &oldest));
+	for (int i = 0; i < 4; i++) {
+		engine_advance(engine, 1000 * (i + 1));
+		caller.pid = i + 1;
+		owners[i] = engine_owner_open(engine, i < 2 ? "a" : "b", &policy, NULL);
+		assert_int_equal(engine_lock(owners[i], LOCK_KIND_FLOCK, CLAIM_EXCLUSIVE, true,
+					     &caller, NULL, &wish),
+				 0);
+		for (int turn = 0; turn < 4; turn++)
+			fixture->store->ops->dispatch(fixture->store);
+	}
+	engine_advance(engine, 10000);
+	write_text(fixture);
+	check_form(fixture);
+	assert_has(fixture, "dlockfs_oldest_holder_seconds 9.000");
+	assert_has(fixture, "dlockfs_oldest_waiter_seconds 8.000");
+	engine_owner_close(owners[0]);
+	assert_true(engine_oldest_waiter(engine, &oldest));
+	assert_string_equal(oldest.path, "b");
+	assert_int_equal(oldest.pid, 4);
+	assert_int_equal(oldest.age_ms, 6000);
+	assert_true(engine_oldest_holder(engine, &oldest));
+	assert_string_equal(oldest.path, "b");
+	assert_int_equal(oldest.pid, 3);
+	assert_int_equal(oldest.age_ms, 7000);
+	engine_owner_close(owners[3]);
+	engine_owner_close(owners[2]);
+	assert_true(engine_oldest_holder(engine, &oldest)); /* since the grant, not the call */
+	assert_int_equal(oldest.pid, 2);
+	assert_int_equal(oldest.age_ms, 0);
+	engine_owner_close(owners[1]);
+	write_text(fixture);
+	assert_has(fixture, "dlockfs_oldest_holder_seconds 0.000");
+	assert_has(fixture, "dlockfs_oldest_waiter_seconds 0.000");
+}
+
 /* The session, its lease, and how often it came and went. */
 static void test_session(void **state)
 {
@@ -443,6 +490,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_requests, begin, end),
 		cmocka_unit_test_setup_teardown(test_store, begin, end),
 		cmocka_unit_test_setup_teardown(test_engine, begin, end),
+		cmocka_unit_test_setup_teardown(test_oldest, begin, end),
 		cmocka_unit_test_setup_teardown(test_session, begin, end),
 		cmocka_unit_test_setup_teardown(test_turns, begin, end),
 		cmocka_unit_test_setup_teardown(test_two_stores, begin, end),

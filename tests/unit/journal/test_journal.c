@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "failing_memory.h"
+#include "journal/deadline.h"
 #include "journal/things.h"
 
 #define THINGS 20
@@ -187,6 +188,32 @@ static uint64_t file_bytes(int descriptor)
 
 /* Much is written again and again, all or always the same, by one daemon after another: the file
  * does not grow, and nothing is lost. */
+/* Who has only the file learns until when holders need not be told, and waits for no other file. */
+static void test_deadline(void **state)
+{
+	int descriptor = new_file(), ends[2];
+	struct state_journal *journal = create(descriptor, 0);
+	struct thing thing = {.value = 7};
+
+	(void)state;
+	assert_true(deadline_read(descriptor) == 0);
+	state_journal_set_deadline(journal, 1234567890123);
+	state_journal_mark(journal, &thing.item, &kind);
+	state_journal_commit(journal, 0, NULL, 0);
+	assert_true(deadline_read(descriptor) == 1234567890123);
+	expect_text(descriptor, "0=7\nend\n");
+	state_journal_set_deadline(journal, INT64_MAX);
+	assert_true(deadline_read(descriptor) == 0);
+	state_journal_set_deadline(NULL, 1);
+	state_journal_destroy(journal);
+	assert_true(pipe(ends) == 0);
+	assert_true(deadline_read(ends[0]) == 0);
+	assert_true(deadline_read(-1) == 0);
+	close(ends[0]);
+	close(ends[1]);
+	close(descriptor);
+}
+
 static void test_growth(void **state)
 {
 	enum { ROUNDS = 2000, ROUNDS_EACH = 500 };
@@ -601,6 +628,7 @@ int main(void)
 		cmocka_unit_test(test_no_stall),  cmocka_unit_test(test_gaps),
 		cmocka_unit_test(test_no_memory), cmocka_unit_test(test_no_space),
 		cmocka_unit_test(test_kill),	  cmocka_unit_test(test_each_instruction),
+		cmocka_unit_test(test_deadline),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

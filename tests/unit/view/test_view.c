@@ -879,11 +879,11 @@ static void test_users(void **state)
 		callers_lock(&callers, i);
 	text = "lock=a claims=1 holders=1 followers=2\n"
 	       "position=1 state=held mode=exclusive kind=flock host=here pid=1 uid=7 "
-	       "command=job%201 since=1000\n"
+	       "command=job%201 since=1000 clock=host\n"
 	       "position=1.1 state=waiting mode=exclusive kind=flock host=here pid=2 uid=7 "
-	       "command=job%202 since=1001\n"
+	       "command=job%202 since=1001 clock=host\n"
 	       "position=1.2 state=waiting mode=exclusive kind=flock host=here pid=3 uid=7 "
-	       "command=job%203 since=1002\n";
+	       "command=job%203 since=1002 clock=host\n";
 	assert_string_equal(users(f), text);
 	assert_null(strstr(strstr(f->text, "position=1.1"), "client=dlockfs session"));
 
@@ -891,9 +891,9 @@ static void test_users(void **state)
 	callers_unlock(&callers, 0);
 	text = "lock=a claims=1 holders=1 followers=1\n"
 	       "position=1 state=held mode=exclusive kind=flock host=here pid=2 uid=7 "
-	       "command=job%202 since=1001\n"
+	       "command=job%202 since=1001 clock=host\n"
 	       "position=1.1 state=waiting mode=exclusive kind=flock host=here pid=3 uid=7 "
-	       "command=job%203 since=1002\n";
+	       "command=job%203 since=1002 clock=host\n";
 	assert_string_equal(users(f), text);
 
 	/* Another host waits, so that one more follows, and the next has a claim behind that. */

@@ -24,6 +24,7 @@
 
 #include "base/log.h"
 #include "base/opener.h"
+#include "stores/zookeeper/session/failure.h"
 
 #define FLAGS ZOO_NO_LOG_CLIENTENV
 
@@ -44,6 +45,7 @@ struct zookeeper_client {
 static void on_client_log(const char *message)
 {
 	log_debug("zookeeper client: %s", message);
+	zookeeper_failure_note(message);
 }
 
 #ifdef HAVE_ZOOKEEPER_TLS

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "stores/zookeeper/session/client.h"
+#include "stores/zookeeper/session/failure.h"
 #include "stores/zookeeper/session/servers.h"
 
 #define RETRY_MS       1000 /* between attempts to make a handle */
@@ -110,8 +111,10 @@ void zookeeper_state_free(struct zookeeper_state *message)
 static void post_state(struct zookeeper_connector *connector, struct zookeeper_state *message)
 {
 	pthread_mutex_lock(&connector->mutex);
-	if (message->state == ZOO_CONNECTED_STATE)
+	if (message->state == ZOO_CONNECTED_STATE) {
 		message->session->connected_once = true;
+		zookeeper_failure_end();
+	}
 	zookeeper_mailbox_post(&connector->mailbox, &message->message);
 	pthread_mutex_unlock(&connector->mutex);
 }

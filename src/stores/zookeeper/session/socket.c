@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "stores/link.h"
+#include "stores/zookeeper/session/failure.h"
 #include "stores/zookeeper/session/traffic.h"
 
 /* The library may try a server that is listed twice three times in a row: from the first in its
@@ -134,7 +135,7 @@ __attribute__((visibility("default"))) int connect(int descriptor, SERVER_ARG se
 		return -1;
 	}
 	if (is_stream(descriptor) && !note(descriptor, SERVER_ADDRESS(server), server_bytes)) {
-		errno = ECONNREFUSED;
+		errno = ZOOKEEPER_FAILURE_OWN;
 		return -1;
 	}
 	return next(descriptor, server, server_bytes);

@@ -191,6 +191,8 @@ expect shown held
 expect waits held
 ctl ls >"$dir/ls"
 grep -q '^folder/below/job  *held .*flock' "$dir/ls"
+expect_equal "since when, by the clock of the claim's host" "host true" \
+    "$(ctl show --json folder/job | jq -r '.locks[0].claims[0] | "\(.clock) \(.age >= 0 and .age < 600)"')"
 expect_equal "locks of a folder" 2 "$(ctl ls --json 'folder' | jq '.locks | length')"
 [[ $(find "$dir/B/.dlockfs/locks/folder" -type f -printf '%P\n' | sort | paste -sd' ') = "below/job job" ]]
 expect_status 1 ctl wait -w 0.3 folder/job

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ask() of struct store_kind.
+ */
+#ifndef DLOCKFS_STORES_REDIS_HEALTH_H
+#define DLOCKFS_STORES_REDIS_HEALTH_H
+
+#include "stores/store.h"
+
+int redis_health(const struct store_url *url, const struct store_access *access,
+		 const struct store_asker *asker);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ask() of struct store_kind.
+ */
+#ifndef DLOCKFS_STORES_ZOOKEEPER_HEALTH_H
+#define DLOCKFS_STORES_ZOOKEEPER_HEALTH_H
+
+#include "stores/store.h"
+
+int zookeeper_health(const struct store_url *url, const struct store_access *access,
+		     const struct store_asker *asker);
+
+#endif
