@@ -35,7 +35,7 @@ heavy=
 other_libraries=(store-tls)   # only by name: what Debian's libraries cannot do
 one_of_two=(package-bookworm) # only by name and with --heavy: what the other release tells as well
 built_again=(container-image) # only by name: it makes the package once more, as package-files and package-trixie do
-heavy_tests=(package-bookworm package-trixie package-files jobs-systemd etcd-newer requirements valgrind clang threads shellcheck fuzz static-checks)
+heavy_tests=(serve-browser package-bookworm package-trixie package-files jobs-systemd etcd-newer requirements valgrind clang threads shellcheck fuzz static-checks)
 
 # shellcheck source=processes.sh
 . "$tests/processes.sh"
@@ -101,13 +101,13 @@ model_tests="sim sim-etcd sim-redis sim-drift-zookeeper sim-drift-etcd sim-drift
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
     libjansson-dev libncurses-dev libsystemd-dev libxxhash-dev libseccomp-dev libcmocka-dev libssl-dev libsasl2-dev
-    libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler libc-ares-dev libhiredis-dev openssl etcd-server etcd-client
+    libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler libc-ares-dev libhiredis-dev libmicrohttpd-dev curl openssl etcd-server etcd-client
     redis-server redis-tools
     zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch spin python3 python3-kazoo python3-redis python3-jsonschema python3-jinja2 python3-yaml perl-base util-linux procps mount iproute2 iptables strace jq tmux
     ctdb e2fsprogs stress-ng mandoc systemd zsh fish
     lockfile-progs procmail liblockfile-bin mutt emacs-nox gpg gpg-agent git nq libfile-nfslock-perl python3-filelock libpython3.11-testsuite passwd dash logrotate cvs)
 heavy_packages=(shellcheck build-essential debhelper lintian systemd-container mmdebstrap musl-tools
-    clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind)
+    chromium chromium-driver pngquant clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind)
 for name in "${names[@]}" ${heavy:+"${heavy_tests[@]}"}; do
     [[ " ${heavy_tests[*]} " == *" $name "* ]] || continue
     packages+=("${heavy_packages[@]}")

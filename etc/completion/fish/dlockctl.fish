@@ -13,7 +13,7 @@ function __dlockctl_words
             case --mount
                 set index (math $index + 1)
                 test $index -le (count $before); and set mount --mount $before[$index]
-            case --color --store --config --count --wait --conflict-exit-code --also --once --every --min-hold --max-hold --on-lost --on-revoke --position --as --for -w -E
+            case --color --store --config --count --wait --conflict-exit-code --also --once --every --min-hold --max-hold --on-lost --on-revoke --position --as --for --listen --host --red -w -E
                 set index (math $index + 1)
             case '-*'
             case '*'

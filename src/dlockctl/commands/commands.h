@@ -27,5 +27,6 @@ int command_history(struct context *context, int argc, char **argv);
 int command_hosts(struct context *context, int argc, char **argv);
 int command_jobs(struct context *context, int argc, char **argv);
 int command_metrics(struct context *context, int argc, char **argv);
+int command_serve(struct context *context, int argc, char **argv);
 
 #endif

@@ -65,6 +65,17 @@ static const char hold_more[] =
 	"--for.\n"
 	"Where the lock has slots, it is one of them. Prints the fencing token.\n";
 
+static const char serve_more[] =
+	"      --listen WHERE      an address and a port, instead of 127.0.0.1:8470, such as\n"
+	"                          [::1]:8470. Port 0: one that is free\n"
+	"      --host NAME         a browser may ask by this name, too, not only by localhost and\n"
+	"                          the address. May be repeated\n"
+	"      --red TIME          what has been held, or waited for, for so long is red (1h)\n"
+	"\n"
+	"Prints the address of the page. Nothing can be changed there; whoever reaches the "
+	"address\n"
+	"sees all locks. The package dlockfs-web has the program for it, and a service.\n";
+
 static const struct command commands[] = {
 	{"ls", "[PATTERN]", "the locks that are held or waited for, on all hosts",
 	 "PATTERN is a shell pattern, of the whole name or of the first components of it; * "
@@ -140,6 +151,9 @@ static const struct command commands[] = {
 	 "the\n"
 	 "exit status is 0 as well then.\n",
 	 command_metrics},
+	{"serve", "[--listen WHERE] [--host NAME] [--red TIME]",
+	 "a page with the locks, for a browser, and the same for programs", serve_more,
+	 command_serve},
 };
 
 static const char statuses[] =
@@ -151,7 +165,7 @@ static const char statuses[] =
 	"  64  wrong arguments\n"
 	"  65  what was read, or the descriptor, is not of dlockfs\n"
 	"  66  nobody holds or waits for a lock of that name; run: its file cannot be opened\n"
-	"  69  run: the command cannot be executed\n"
+	"  69  run: the command cannot be executed; serve: the program, or the address is taken\n"
 	"  71  out of memory or processes; run: the store could not be reached in time\n"
 	"  72  there is no mount, or it is dead or does not answer\n"
 	"  73  run: the file cannot be created\n"

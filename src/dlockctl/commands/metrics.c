@@ -7,32 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "dlockctl/commands/commands.h"
 #include "dlockctl/commands/metrics_locks.h"
+#include "dlockctl/metrics.h"
 #include "dlockctl/mount.h"
 #include "dlockctl/probe.h"
 #include "dlockctl/tree.h"
-
-/* As fs/files/metrics.c says it of a daemon that answers. */
-static void print_down(void)
-{
-	printf("# HELP dlockfs_up Whether the daemon answers.\n"
-	       "# TYPE dlockfs_up gauge\n"
-	       "dlockfs_up 0\n"
-	       "# HELP dlockfs_sample_time_seconds When these numbers were read, in seconds since "
-	       "1970.\n"
-	       "# TYPE dlockfs_sample_time_seconds gauge\n"
-	       "dlockfs_sample_time_seconds %lld.000\n",
-	       (long long)time(NULL));
-}
-
-/* Whether what was found says that nobody serves the mount. */
-static bool is_down(const struct probe *probe)
-{
-	return !probe->file_answered || status_of_errno(probe->file_error) == EXIT_NO_MOUNT;
-}
 
 static int print_metrics(const char *mount, bool locks)
 {
@@ -42,13 +23,13 @@ static int print_metrics(const char *mount, bool locks)
 	if (error != 0)
 		return fail(EX_OSERR, "metrics: no process can be started: %s; end other programs",
 			    strerror(-error));
-	if (is_down(&probe))
-		print_down();
+	if (metrics_is_down(&probe))
+		metrics_down_write(stdout);
 	else if (probe.file_error != 0)
 		status = tree_fail(mount, "metrics", probe.file_error);
 	else
 		fputs(probe.text, stdout);
-	if (status == 0 && locks && !is_down(&probe))
+	if (status == 0 && locks && !metrics_is_down(&probe))
 		status = metrics_locks_print(mount);
 	free(probe.text);
 	return status;
@@ -79,7 +60,7 @@ int command_metrics(struct context *context, int argc, char **argv)
 	if (status == 0)
 		status = print_metrics(place.mount, locks);
 	else if (status == EXIT_NO_MOUNT) {
-		print_down();
+		metrics_down_write(stdout);
 		status = 0;
 	}
 	place_finish(&place);

@@ -13,8 +13,10 @@ cd "$dir/root"
 expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/bin/dlockctl
 .$prefix/include/dlockfs.h
+.$prefix/lib/systemd/system/dlockfs-web.service
 .$prefix/lib/systemd/system/dlockfs.service
 .$prefix/lib/sysusers.d/dlockfs.conf
+.$prefix/libexec/dlockfs/dlockfs-web
 .$prefix/sbin/dlockfs
 .$prefix/sbin/dlockfs-keeper
 .$prefix/sbin/mount.fuse.dlockfs
@@ -35,6 +37,8 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/share/doc/dlockfs/mounting.md
 .$prefix/share/doc/dlockfs/notes.md
 .$prefix/share/doc/dlockfs/other-clients.md
+.$prefix/share/doc/dlockfs/page-narrow.png
+.$prefix/share/doc/dlockfs/page.png
 .$prefix/share/doc/dlockfs/programs.md
 .$prefix/share/doc/dlockfs/prometheus/dlockfs-dashboard.json
 .$prefix/share/doc/dlockfs/prometheus/dlockfs-jobs.rules.yml
@@ -58,7 +62,7 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/share/man/man8/mount.fuse.dlockfs.8
 .$prefix/share/zsh/site-functions/_dlockctl
 .$prefix/share/zsh/site-functions/_dlockfs" "$(find . ! -type d | LC_ALL=C sort)"
-for program in ".$prefix/bin/dlockctl" ".$prefix/sbin/mount.fuse.dlockfs"; do
+for program in ".$prefix/bin/dlockctl" ".$prefix/libexec/dlockfs/dlockfs-web" ".$prefix/sbin/mount.fuse.dlockfs"; do
     test -x "$program"
 done
 grep -qx "ExecStart=$prefix/sbin/dlockfs --foreground --require-url /run/dlocks" ".$prefix/lib/systemd/system/dlockfs.service"

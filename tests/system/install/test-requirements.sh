@@ -18,7 +18,7 @@ done
 # The other libraries' headers, and the kernel's before Linux 6.2, for a C library that has none of its own.
 triplet=$(gcc -print-multiarch)
 for header in fuse3 uthash.h utlist.h ini.h zookeeper jansson.h jansson_config.h curses.h ncurses_dll.h unctrl.h xxhash.h nghttp2 protobuf-c openssl hiredis \
-    ares.h ares_build.h ares_rules.h ares_version.h asm-generic asm; do
+    microhttpd.h ares.h ares_build.h ares_rules.h ares_version.h asm-generic asm; do
     for folder in "/usr/include/$triplet" /usr/include; do
         [ ! -e "$folder/$header" ] || ln -sfn "$folder/$header" "$dir/headers"
     done
@@ -39,5 +39,5 @@ cd "$source_dir"
 mkdir "$dir/generated"
 protoc-c --proto_path=src "--c_out=$dir/generated" stores/etcd/etcd.proto
 find src fs -name '*.c' -print0 | xargs -0 -P 2 -n 20 musl-gcc -std=gnu11 -fsyntax-only -Wall -Werror -D_GNU_SOURCE -DTHREADED \
-    -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 '-DDLOCKFS_VERSION=""' '-DDLOCKFS_SYSCONFDIR=""' -Isrc -Ifs "-I$dir/generated" \
+    -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 '-DDLOCKFS_VERSION=""' '-DDLOCKFS_SYSCONFDIR=""' '-DDLOCKFS_LIBEXECDIR=""' -Isrc -Ifs "-I$dir/generated" \
     -isystem "$dir/headers" -isystem "$dir/configured" -isystem "$dir/headers/fuse3" >"$dir/musl.out" 2>&1 || fail "$(grep -m 3 error "$dir/musl.out")"

@@ -23,6 +23,17 @@ systemd-analyze security --offline=true "$dir/units/dlockfs.service" >"$dir/secu
 grep -q "exposure level for dlockfs.service: $exposure " "$dir/security.out" ||
     fail "mounting.md says $exposure, systemd: $(tail -n 1 "$dir/security.out")"
 
+# The page's service has no rights at all, and systemd finds little that it could do.
+web=$(find "$dir/root" -name dlockfs-web.service)
+if [ -n "$web" ]; then
+    sed -E "s|^ExecStart=(/[^ ]*)|ExecStart=$dir/root\1|" "$web" >"$dir/units/dlockfs-web.service"
+    systemd-analyze verify --man=no "$dir/units/dlockfs-web.service" >"$dir/verify.out" 2>&1
+    expect_equal "what systemd says of the unit of the page" "" "$(<"$dir/verify.out")"
+    systemd-analyze security --offline=true --threshold=20 "$dir/units/dlockfs-web.service" >"$dir/security.out" || fail "$(tail -n 1 "$dir/security.out")"
+    grep -q -- '--listen ${LISTEN}' "$web"
+    grep -qx 'Environment=LISTEN=127.0.0.1:8470' "$web" || fail "it does not listen to this host alone"
+fi
+
 # What a systemd that starts nothing makes of it, beside the line of mounting.md for fstab and others. It does not do that as root.
 for other in cron atd; do
     printf '%s\n' '[Service]' 'ExecStart=/bin/true' >"$dir/units/$other.service"

@@ -46,8 +46,9 @@ FLOORS = [
 INNER = {"src/stores/etcd/grpc": "src/stores/etcd", "src/stores/redis/wire": "src/stores/redis",
          "src/stores/zookeeper/session": "src/stores/zookeeper"}
 
-# Folders that know no layer, and that no layer knows: of dlockctl, from the ground up, and of dlockfs-keeper.
-APART = ["src/dlockctl", "src/dlockctl/commands", "src/keeper"]
+# Folders that know no layer, and that no layer knows: of dlockctl, from the ground up, of the page, which has the first
+# of them in common, and of dlockfs-keeper.
+APART = ["src/dlockctl", "src/dlockctl/commands", "src/web", "src/keeper"]
 
 # What others than the folders above include: what is installed for programs, what a terminal may be sent, %XX, the form of the runs of a
 # job, the clock by which the end of a lease is told, where that stands in a journal, and what a C library may lack.
@@ -69,6 +70,7 @@ OUTSIDE = {
     "hiredis/": "src/stores/redis/wire",
     "ares.h": "src/stores/net",
     "fuse": "fs",
+    "microhttpd.h": "src/web",
 }
 
 # What only one file of a folder, with those below it, does: (folder, pattern, file, what it is).
@@ -164,6 +166,8 @@ def fault_of_include(path, name, files):
     there = os.path.dirname(found[0])
     if there == here or any(is_below(path, folder) for folder in PUBLIC.get(found[0], [])):
         return None
+    if {here, there} == {"src/web", "src/dlockctl/commands"}:
+        return f"is of another program: {here} does not know {there}"
     if here in APART and there in APART:
         return None if APART.index(there) < APART.index(here) else f"is above: {here} does not know {there}"
     if here in APART:

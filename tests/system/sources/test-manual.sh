@@ -41,7 +41,7 @@ messages_known() {
     expect_equal "messages that $1 does not have" "" "$(<"$dir/unknown-messages")"
 }
 messages_known dlockfs.8 log "${sources[@]}"
-messages_known dlockctl.1 fail "$source_dir"/src/dlockctl/{*.c,commands/*.c}
+messages_known dlockctl.1 fail "$source_dir"/src/{dlockctl/*.c,dlockctl/commands/*.c,web/*.c}
 messages_known dlockfs-keeper.8 report "$source_dir"/src/keeper/*.c
 messages_known dlockfs.ini.5 fail "$source_dir"/src/config/*.c
 messages_known dlockfs.ini.5 why "$source_dir"/src/{base,config}/*.c
