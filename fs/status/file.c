@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/escape.h"
 #include "base/printable.h"
+#include "files/access.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/peering.h"
@@ -234,17 +235,21 @@ static void write_hosts(const struct shard *shard, FILE *out)
 		write_line(out, "hosts_error", strerror(-presence_error(shard->presence)));
 }
 
-/* Who holds, or waits, for the longest time. */
-static void write_oldest(const struct engine *engine, const char *key,
+/* Who holds, or waits, for the longest time. Who reads it is not known: the name of a lock that not
+ * everybody may see is "?". */
+static void write_oldest(const struct shard *shard, const char *key,
 			 bool (*find)(const struct engine *engine, struct engine_oldest *ret),
 			 FILE *out)
 {
+	const struct access_caller anybody = {.uid = (uid_t)-1, .gid = (gid_t)-1};
 	struct engine_oldest oldest;
 
-	if (!find(engine, &oldest))
+	if (!find(shard->engine, &oldest))
 		return;
 	fprintf(out, "%s=", key);
-	escape_write(out, oldest.path);
+	escape_write(out, access_may_see(shard->filesystem->config, &anybody, oldest.path)
+				  ? oldest.path
+				  : "?");
 	fprintf(out, " pid=%d for_s=%" PRId64 "\n", oldest.pid, oldest.age_ms / 1000);
 }
 
@@ -263,8 +268,8 @@ static void write_shard(const struct shard *shard, FILE *out)
 	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\nfiles=%zu\n",
 		counts.locks, counts.holders, counts.kept, counts.waiters, shard->fenced,
 		lockfiles_count(shard->lockfiles));
-	write_oldest(shard->engine, "oldest_holder", engine_oldest_holder, out);
-	write_oldest(shard->engine, "oldest_waiter", engine_oldest_waiter, out);
+	write_oldest(shard, "oldest_holder", engine_oldest_holder, out);
+	write_oldest(shard, "oldest_waiter", engine_oldest_waiter, out);
 	if (peering_address(shard) != NULL)
 		fprintf(out, "by_message=%" PRIu64 "\nby_store=%" PRIu64 "\n", counts.by_message,
 			counts.by_store);

@@ -147,7 +147,7 @@ void decide_refuse(struct claim *claim, int result)
 	claim_withdraw(claim);
 }
 
-void decide_refuse_hasty(struct claim *claim)
+void decide_refuse_hasty(struct claim *claim, int result)
 {
 	struct wish *wish, *next;
 	size_t patient = 0;
@@ -156,13 +156,13 @@ void decide_refuse_hasty(struct claim *claim)
 		patient += !wish->asked || wish->waits;
 	}
 	if (patient == 0) {
-		decide_refuse(claim, -EWOULDBLOCK);
+		decide_refuse(claim, result);
 		return;
 	}
 	DL_FOREACH_SAFE (claim->wishes, wish, next) {
 		if (!wish->asked || wish->waits)
 			continue;
-		tell_refused(wish, -EWOULDBLOCK);
+		tell_refused(wish, result);
 		wish_free(wish);
 	}
 	queue_judge(claim);
@@ -178,7 +178,7 @@ void decide_refuse_drained(const struct lock *lock)
 		const struct wish *asked = claim_first_asked(claim);
 		if (claim->state == CLAIM_WANTED && asked != NULL && !asked->waits &&
 		    drain_holds_back(claim))
-			decide_refuse(claim, -ENOLCK);
+			decide_refuse_hasty(claim, -ENOLCK);
 	}
 }
 

@@ -13,9 +13,8 @@
 void decide_grant(struct claim *claim);
 void decide_refuse(struct claim *claim, int result);
 
-/* Refuses it with -EWOULDBLOCK to those of its wishes that do not wait, and withdraws it if there
- * are no others. */
-void decide_refuse_hasty(struct claim *claim);
+/* Refuses it to those of its wishes that do not wait, and withdraws it if there are no others. */
+void decide_refuse_hasty(struct claim *claim, int result);
 
 /* The end of one wish: without a decision, or refused if it asks. */
 void decide_withdraw_wish(struct wish *wish);

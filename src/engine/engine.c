@@ -366,10 +366,10 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 	bool has = held != NULL && held->place.parts.mode == mode;
 	if (!has && held != NULL)
 		handoff_release(held);
-	if (has || (!waits && conflict_is_here(owner, whole))) {
-		decisions_add(engine, DECIDED, cookie, has ? 0 : -EWOULDBLOCK);
-	} else if (!waits && drain_refuses(owner)) {
+	if (!has && !waits && drain_refuses(owner)) {
 		decisions_add(engine, DECIDED, cookie, -ENOLCK);
+	} else if (has || (!waits && conflict_is_here(owner, whole))) {
+		decisions_add(engine, DECIDED, cookie, has ? 0 : -EWOULDBLOCK);
 	} else {
 		if (wish == NULL)
 			wish = create_wish(owner, kind, whole, waits, caller);

@@ -59,10 +59,12 @@ static void place_next(struct lock *lock)
 {
 	struct claim *claim;
 	CLAIMS_FOREACH (lock->unplaced, claim) {
-		if (claim->state == CLAIM_WANTED && claim->wishes != NULL) {
-			claim_place(claim);
+		if (claim->state != CLAIM_WANTED || claim->wishes == NULL)
+			continue;
+		claim_place(claim);
+		/* One that a host which drains holds back is in no other's way. */
+		if (claim->state != CLAIM_WANTED || !lock->engine->grants.draining)
 			return;
-		}
 	}
 }
 
@@ -175,7 +177,7 @@ static void refuse_held_back(struct lock *lock, const struct store_entry *entrie
 {
 	struct claim *claim;
 	while ((claim = numbers_find_refused(lock, entries, count)) != NULL)
-		decide_refuse_hasty(claim);
+		decide_refuse_hasty(claim, -EWOULDBLOCK);
 	numbers_look_later(lock);
 }
 

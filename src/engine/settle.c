@@ -323,7 +323,7 @@ static void settle_blocked(struct claim *claim, struct place *blocker)
 		return;
 	}
 	if (is_refused(claim, blocker)) {
-		decide_refuse_hasty(claim);
+		decide_refuse_hasty(claim, -EWOULDBLOCK);
 		return;
 	}
 	/* A write for one that is to leave so soon would be in vain. */
@@ -421,7 +421,7 @@ static bool is_drained(struct claim *claim)
 	if (asked == NULL)
 		claim_withdraw(claim);
 	else if (!asked->waits)
-		decide_refuse(claim, -ENOLCK);
+		decide_refuse_hasty(claim, -ENOLCK);
 	else if (!take_back(claim))
 		lock_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
 	return true;

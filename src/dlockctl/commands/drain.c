@@ -132,10 +132,10 @@ static int wait_drained(const char *mount, const struct drain *drain, struct lef
 	int status;
 
 	while ((status = read_left(mount, left)) == 0 && drain->waits) {
-		if (left->holders == 0)
-			return 0;
 		if (!left->drains)
 			return fail(EXIT_NO, "%s: drains no more; see: dlockctl undrain", mount);
+		if (left->holders == 0)
+			return 0;
 		if (drain->limit_ms >= 0 && now_ms() >= end_ms)
 			return tell_late(mount, left);
 		usleep(INTERVAL_MS * 1000);

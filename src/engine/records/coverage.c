@@ -277,6 +277,9 @@ void coverage_release(const struct records *records)
 	weaken_flocks(records);
 	if (records->held.count == 0)
 		judge_anchored(&records->owner);
+	/* Nothing is let in any more because of what is held. */
+	if (records->held.count == 0 && lock->engine->grants.draining)
+		queue_judge_all(lock);
 	/* Somebody may have waited for the process, for whom others can give way now. */
 	if (lock->seeking.cycle_expected)
 		queue_look_for_cycles(lock);

@@ -278,12 +278,12 @@ static int ask(struct records *records, struct owner *file, struct range range, 
 	struct owner *owner = &records->owner;
 	struct claim *claim = waits ? find_lingering(owner, range) : NULL;
 
+	if (!waits && drain_refuses(owner))
+		return -ENOLCK;
 	if (!waits && conflict_is_here(owner, range)) {
 		decisions_add(file->lock->engine, DECIDED, cookie, -EWOULDBLOCK);
 		return 0;
 	}
-	if (!waits && drain_refuses(owner))
-		return -ENOLCK;
 	if (claim == NULL) {
 		end_lingering(owner);
 		claim = claim_create_for(owner, LOCK_KIND_RECORD, range, false, caller);

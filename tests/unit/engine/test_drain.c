@@ -90,16 +90,18 @@ static void test_holders(void **state)
 static void test_tries(void **state)
 {
 	struct world *world = *state;
-	struct file holder, tries, late, kept;
+	struct file holder, waits, tries, late, kept;
 
 	file_take(&holder, &world->one);
+	file_open(&waits, &world->one, "b");
 	file_open(&tries, &world->one, "b");
 	file_open(&late, &world->one, "c");
 	file_lock(&late, EX, TRY); /* nothing is sent yet */
 	engine_drain(world->one.engine, true);
 	settle(world);
 	assert_refused(&late, -ENOLCK);
-	take(&tries, EX, TRY);
+	take(&waits, EX, WAIT);
+	take(&tries, EX, TRY); /* nobody has the lock, though somebody here waits for it */
 	assert_refused(&tries, -ENOLCK);
 	assert_int_equal(record_try(&tries, SH, 0, 9), -ENOLCK);
 	take(&holder, EX, TRY); /* as it is held already */
@@ -114,6 +116,7 @@ static void test_tries(void **state)
 	assert_granted(&kept);
 	file_close(&kept);
 	file_close(&holder);
+	file_close(&waits);
 	file_close(&tries);
 	file_close(&late);
 }
