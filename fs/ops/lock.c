@@ -49,6 +49,11 @@ static bool may_wait(fuse_req_t req, const struct handle *handle, enum parked_ki
  * answered instead. */
 static struct parked *park(fuse_req_t req, struct handle *handle, enum parked_kind kind)
 {
+	/* A name of another host can be opened there. */
+	if (handle->filesystem->config->read_only && kind != PARKED_TEST) {
+		fuse_reply_err(req, EROFS);
+		return NULL;
+	}
 	if (!may_wait(req, handle, kind))
 		return NULL;
 	int error = handle_own(handle);

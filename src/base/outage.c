@@ -23,22 +23,27 @@ static char *find(struct outage *outage, const char *why)
 
 void outage_failed(struct outage *outage, const char *service, const char *why, int64_t now_ms)
 {
-	char *told = find(outage, why);
-
-	if (outage->failures++ == 0)
+	if (outage->failures++ == 0) {
 		outage->since_ms = now_ms;
+		outage->is_told = false;
+		if (now_ms - outage->told_ms >= OUTAGE_QUIET_MS)
+			memset(outage->told, 0, sizeof(outage->told));
+	}
+	char *told = find(outage, why);
 	if (told == NULL || told[0] != '\0')
 		return;
 	snprintf(told, OUTAGE_REASON_BYTES, "%s", why);
+	outage->told_ms = now_ms;
+	outage->is_told = true;
 	log_warning("%s: %s; trying on", service, why);
 }
 
 void outage_end(struct outage *outage, const char *service, int64_t now_ms)
 {
-	if (outage->failures > 0)
+	if (outage->failures > 0 && outage->is_told)
 		log_info("%s: connected again after %" PRId64 " ms, and %" PRIu64
 			 " failed attempt%s",
 			 service, now_ms - outage->since_ms, outage->failures,
 			 outage->failures == 1 ? "" : "s");
-	*outage = (struct outage){0};
+	outage->failures = 0;
 }

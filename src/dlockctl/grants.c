@@ -27,20 +27,18 @@ static const char mark[] = "audit: ";
  * the line is none of the audit. */
 static const char *find_message(const char *line)
 {
-	const char *program = strstr(line, "dlockfs");
-	const char *message = line;
+	const size_t bytes = strlen(mark);
 
-	if (strncmp(line, mark, strlen(mark)) != 0) {
-		if (program == NULL)
-			return NULL;
-		message = program + strlen("dlockfs");
-		if (*message == '[')
-			message += strcspn(message, "]") + 1;
-		if (strncmp(message, ": ", 2) != 0)
-			return NULL;
-		message += 2;
+	if (strncmp(line, mark, bytes) == 0)
+		return line + bytes;
+	for (const char *at = line; (at = strstr(at, "dlockfs")) != NULL;) {
+		at += strlen("dlockfs");
+		const char *end = *at == '[' ? strchr(at, ']') : NULL;
+		const char *text = end != NULL ? end + 1 : at;
+		if (strncmp(text, ": ", 2) == 0 && strncmp(text + 2, mark, bytes) == 0)
+			return text + 2 + bytes;
 	}
-	return strncmp(message, mark, strlen(mark)) == 0 ? message + strlen(mark) : NULL;
+	return NULL;
 }
 
 /* Whether all words behind the first have a key, and the last one's is "lock": no other message has

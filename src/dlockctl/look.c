@@ -21,6 +21,12 @@ struct report {
 };
 
 static long long last_ms = LLONG_MAX;
+static int kept_fd = -1;
+
+void look_keep_from(int fd)
+{
+	kept_fd = fd;
+}
 
 void look_until(long long end_ms)
 {
@@ -47,6 +53,8 @@ static void run_child(look_ask *ask, const void *what, int fd)
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (kept_fd >= 0)
+		close(kept_fd);
 	for (int standard = STDIN_FILENO; standard <= STDERR_FILENO; standard++) {
 		if (standard != fd)
 			dup2(nothing, standard);

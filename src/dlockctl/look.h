@@ -30,6 +30,10 @@ int look(const char *mount, look_ask *ask, const void *what, char **ret_text, si
 /* Whether the mount at the path, or of the file, answers at all. */
 bool look_answers(const char *mount);
 
+/* The descriptor is not the children's: whoever waits for its end does not wait for one that hangs.
+ */
+void look_keep_from(int fd);
+
 /* From now on every look ends at `end_ms` (now_ms()) at the latest. */
 void look_until(long long end_ms);
 

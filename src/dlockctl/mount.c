@@ -225,7 +225,7 @@ static int check_owner(const struct mounts *mounts, struct place *place)
 {
 	const struct mount *mount = mounts_at(mounts, place->mount);
 
-	place->is_foreign = mount != NULL && !mount->trusted;
+	place->is_foreign = mount == NULL || !mount->trusted;
 	if (mount == NULL || !mount->is_private)
 		return 0;
 	return fail(EX_NOPERM,

@@ -13,7 +13,7 @@ struct place {
 	char *mount;	   /* its folder */
 	char *name;	   /* of the lock, relative to it; NULL if none was asked for */
 	const char *shown; /* the mount, for people; or what --store or --config says */
-	bool is_foreign;   /* neither root nor the caller has mounted it */
+	bool is_foreign;   /* not known to be mounted by root or the caller */
 };
 
 /* One of its own for --store and --config (private_mount.h). Else the mount of --mount; else that

@@ -305,6 +305,7 @@ static int start_keeper(const struct context *context, const char *folder)
 	close(ended[1]);
 	mount_state.keeper = keeper;
 	mount_state.alive = alive[1];
+	look_keep_from(alive[1]);
 	mount_state.ended = ended[0];
 	return 0;
 }
@@ -314,8 +315,15 @@ int private_mount_begin(const struct context *context, char **ret_folder)
 	const char *above = getenv("TMPDIR");
 	char *folder =
 		must_format("%s/dlockctl-XXXXXX", above != NULL && *above == '/' ? above : "/tmp");
-	int error = mkdtemp(folder) != NULL ? start_keeper(context, folder) : -errno;
+	int error = mkdtemp(folder) != NULL ? 0 : -errno;
+	char *real = error == 0 ? realpath(folder, NULL) : NULL; /* as mounts_read() has it */
 
+	if (real != NULL) {
+		free(folder);
+		folder = real;
+	}
+	if (error == 0)
+		error = start_keeper(context, folder);
 	if (error != 0) {
 		int status =
 			fail(EX_OSERR, "%s: cannot be mounted on: %s", folder, strerror(-error));

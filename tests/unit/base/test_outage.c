@@ -65,6 +65,13 @@ static void test_told_once(void **state)
 	outage_end(&outage, "etcd", 70001);
 	assert_string_equal(log_text(),
 			    "dlockfs: etcd: connected again after 1 ms, and 1 failed attempt\n");
+	/* A server that comes and goes. */
+	outage_failed(&outage, "etcd", "a:1: Connection refused", 79999);
+	outage_end(&outage, "etcd", 80000);
+	assert_string_equal(log_text(), "");
+	outage_failed(&outage, "etcd", "a:1: Connection refused", 80001);
+	assert_string_equal(log_text(),
+			    "dlockfs: warning: etcd: a:1: Connection refused; trying on\n");
 }
 
 static void test_reasons_too_many(void **state)
