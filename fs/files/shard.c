@@ -289,8 +289,10 @@ void shard_tell_guard(const struct shard *shard)
 		end_ms += fencing_ms(timeout_ms);
 	lease_board_set_deadline(shard->filesystem->board, shard_number(shard), end_ms,
 				 fencing_ms(timeout_ms));
-	state_journal_set_deadline(shard->filesystem->journal,
-				   lease_board_deadline(shard->filesystem->board));
+	/* What is not restored yet is held all the same. */
+	if (shard->filesystem->takeover == NULL)
+		state_journal_set_deadline(shard->filesystem->journal,
+					   lease_board_deadline(shard->filesystem->board));
 }
 
 /* A daemon that begins to fence does not hang, even if it begins late. */

@@ -3,8 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -22,9 +23,10 @@ static void end(int number)
 	_exit(EXIT_SUCCESS);
 }
 
-static int lock_folder(const char *folder)
+/* Everybody who may open a file may lock it: so it is not the folder. */
+static int lock_file(const char *path)
 {
-	int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int descriptor = open(path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (descriptor < 0)
 		return -errno;
@@ -40,19 +42,16 @@ static int lock_folder(const char *folder)
 int link_take_turn(const char *path)
 {
 	const struct sigaction action = {.sa_handler = end};
-	char *copy = strdup(path);
+	char file[PATH_MAX];
 
-	if (copy == NULL)
-		return -ENOMEM;
 	/* As process 1 of a pid namespace this one gets no signal that it has not asked for. */
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
-	const char *folder = dirname(copy);
-	int error = lock_folder(folder);
+	snprintf(file, sizeof(file), "%s.turn", path);
+	int error = lock_file(file);
 	if (error != 0)
-		report("%s: %s, expected the folder of the keeper's socket", folder,
+		report("%s: %s, expected the folder of the keeper's socket", file,
 		       strerror(-error));
-	free(copy);
 	return error;
 }
 

@@ -21,7 +21,7 @@ struct link {
 	int64_t try_ms; /* when to try again what has failed; INT64_MAX: there is nothing */
 };
 
-/* Waits until no other parent has the turn: that is a lock (flock(2)) on the folder of the socket,
+/* Waits until no other parent has the turn: that is a lock (flock(2)) on a file beside the socket,
  * which ends with its process, and which a keeper that is started anew need not know of. SIGTERM
  * and SIGINT end this process meanwhile. Returns 0 or -errno, with the folder reported. */
 int link_take_turn(const char *path);

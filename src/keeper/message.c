@@ -13,6 +13,19 @@ union control {
 	struct cmsghdr align;
 };
 
+/* There are more than fit if no credentials take their room. */
+static void take_descriptors(struct message *message, const unsigned char *data, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int descriptor;
+		memcpy(&descriptor, data + i * sizeof(int), sizeof(int));
+		if (message->count < MESSAGE_DESCRIPTORS)
+			message->descriptors[message->count++] = descriptor;
+		else
+			close(descriptor);
+	}
+}
+
 static void take_control(struct message *message, struct msghdr *header)
 {
 	for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part != NULL;
@@ -21,14 +34,36 @@ static void take_control(struct message *message, struct msghdr *header)
 		if (part->cmsg_level != SOL_SOCKET)
 			continue;
 		if (part->cmsg_type == SCM_RIGHTS) {
-			memcpy(message->descriptors, CMSG_DATA(part), bytes);
-			message->count = bytes / sizeof(int);
+			take_descriptors(message, CMSG_DATA(part), bytes / sizeof(int));
 		} else if (part->cmsg_type == SCM_CREDENTIALS) {
 			struct ucred sender;
 			memcpy(&sender, CMSG_DATA(part), sizeof(sender));
 			message->pid = sender.pid;
 		}
 	}
+}
+
+bool message_is_from(int socket, pid_t pid)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr align;
+	} control;
+	struct msghdr header = {.msg_control = &control, .msg_controllen = sizeof(control)};
+	struct message sender = {.pid = 0};
+
+	if (recvmsg(socket, &header, MSG_PEEK | MSG_CMSG_CLOEXEC) < 0)
+		return true; /* as is found when it is received */
+	take_control(&sender, &header);
+	return sender.pid == pid && pid != 0;
+}
+
+void message_drop(int socket)
+{
+	struct msghdr header = {0};
+	ssize_t got = recvmsg(socket, &header, 0);
+
+	(void)got;
 }
 
 int message_receive(int socket, struct message *ret)

@@ -24,6 +24,12 @@ struct message {
  * is too large, of which nothing is left. */
 int message_receive(int socket, struct message *ret);
 
+/* Whether the next message is from that process, or there is none; for a socket with SO_PASSCRED.
+ * One of somebody else is to be dropped: then its descriptors are never this process's, whose
+ * close(2) would wait for their file system (FUSE_FLUSH). */
+bool message_is_from(int socket, pid_t pid);
+void message_drop(int socket);
+
 /* Closes what nobody has taken. */
 void message_close(struct message *message);
 

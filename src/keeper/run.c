@@ -25,6 +25,8 @@
 #include "keeper/shelf.h"
 #include "keeper/socket.h"
 
+enum { MESSAGES_IN_TURN = 1024 }; /* more than net.unix.max_dgram_qlen */
+
 struct run {
 	char *const *command;
 	struct link link;
@@ -125,16 +127,23 @@ static void note_life(struct run *run, const struct message *message)
 		run->silent_ms = clock_awake_ms() + run->watchdog_ms;
 }
 
-/* Hears all that the daemon has said. */
+/* Hears what the daemon has said; the rest of very much in the next turn. */
 static void hear(struct run *run)
 {
 	struct message message = {.count = 0};
 	int error;
 
-	while ((error = message_receive(run->notify, &message)) != -EAGAIN) {
+	for (int i = 0; i < MESSAGES_IN_TURN; i++) {
+		/* The socket's address is no secret. */
+		if (!message_is_from(run->notify, run->child)) {
+			message_drop(run->notify);
+			continue;
+		}
+		error = message_receive(run->notify, &message);
+		if (error == -EAGAIN)
+			return;
 		if (error != 0)
 			continue;
-		/* The socket's address is no secret. */
 		if (message.pid == run->child && run->child != 0) {
 			if (message_says(&message, "FDSTORE") ||
 			    message_says(&message, "FDSTOREREMOVE"))

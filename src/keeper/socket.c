@@ -30,6 +30,11 @@ static int make_room(const char *path)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(there.st_mode))
 		return -EEXIST;
+	int other = socket_connect(path);
+	if (other >= 0) {
+		close(other);
+		return -EADDRINUSE;
+	}
 	return unlink(path) == 0 || errno == ENOENT ? 0 : -errno;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Stores that end with the process are closed on the loop's thread, to which the journal belongs.
+ * Its deadline is that of the process before, until what that held is restored.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -8,12 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "files/shard.h"
 #include "../../told.h"
 #include "files/filesystem.h"
+#include "journal/deadline.h"
+#include "kernel/lease_board.h"
 #include "ops/serving.h"
 
 static int threads;
@@ -103,10 +108,43 @@ static void test_close(void **state)
 	config_finish(&config);
 }
 
+/* What the former process held stays held by the journal's deadline until all of it is restored. */
+static void test_deadline_of_former(void **state)
+{
+	int descriptor = memfd_create("journal", MFD_CLOEXEC);
+	struct filesystem filesystem = {0};
+	struct takeover *takeover = (struct takeover *)&filesystem;
+	struct config config;
+	struct shards shards;
+
+	(void)state;
+	assert_int_equal(config_init(&config), 0);
+	config.stores[0].url.scheme = STORE_SCHEME_LOCAL;
+	assert_int_equal(shards_open(&config, &serving_events, NULL, &shards), 0);
+	assert_int_equal(lease_board_create(1, &filesystem.board), 0);
+	assert_int_equal(state_journal_create(dup(descriptor), 4096, 0, &filesystem.journal), 0);
+	filesystem.shards = &shards;
+	shards.list[0].filesystem = &filesystem;
+	state_journal_set_deadline(filesystem.journal, 1234);
+	filesystem.takeover = takeover;
+	shard_tell_guard(&shards.list[0]);
+	assert_int_equal(deadline_read(descriptor), 1234);
+	filesystem.takeover = NULL;
+	shard_tell_guard(&shards.list[0]);
+	assert_int_equal(deadline_read(descriptor), 0);
+	shards.list[0].filesystem = NULL;
+	state_journal_destroy(filesystem.journal);
+	lease_board_destroy(filesystem.board);
+	shards_close(&shards);
+	config_finish(&config);
+	close(descriptor);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_close),
+		cmocka_unit_test(test_deadline_of_former),
 		cmocka_unit_test(test_close_needs_proof),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
