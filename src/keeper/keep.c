@@ -22,6 +22,8 @@
 #include "keeper/shelf.h"
 #include "keeper/socket.h"
 
+enum { ACCEPT_PAUSE_MS = 100 };
+
 struct keep {
 	int listener;
 	int client; /* -1: nobody is served */
@@ -70,6 +72,8 @@ static void serve_next(struct keep *keep)
 {
 	int client = accept4(keep->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
+	if (client < 0 && errno != EAGAIN)
+		poll(NULL, 0, ACCEPT_PAUSE_MS); /* it stays readable */
 	if (client < 0)
 		return;
 	int error = is_welcome(client) ? shelf_send(&keep->shelf, client) : -EPERM;
