@@ -111,7 +111,8 @@ struct dlockfs_run {
  *
  * MAY_HOLD says that what is locked next through this open file, by flock(2) in exclusive mode, may
  * become one. EOPNOTSUPP: the store has no holds, or the recipe curator-any is configured, or the
- * directory has `style = file`; EIO: the lock is lost.
+ * directory has `style = file`; EIO: the lock is lost; EPERM: the caller is neither root nor the
+ * user as whom the daemon runs, nor the configured owner of the lock.
  *
  * HOLD makes it one. After success nothing is locked through the open file any more, and its lock
  * is the hold's. The hold keeps the slot that DLOCKFS_IOC_SLOT tells, and is in the way of whom the

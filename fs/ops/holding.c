@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <utlist.h>
 
 #include "base/escape.h"
@@ -107,9 +108,15 @@ static int check(const struct handle *handle)
 	return 0;
 }
 
-static int set(struct handle *handle)
+/* A hold is no process's, so no limit of a user counts it. */
+static bool is_allowed(const struct access *access, uid_t uid)
 {
-	int error = check(handle);
+	return uid == 0 || uid == geteuid() || (access->fixed && access->uid == uid);
+}
+
+static int set(struct handle *handle, uid_t uid)
+{
+	int error = is_allowed(&handle->inode->access, uid) ? check(handle) : -EPERM;
 
 	if (error == 0)
 		error = handle_own(handle);
@@ -186,7 +193,7 @@ void holding_ioctl(fuse_req_t req, struct handle *handle, unsigned int command, 
 	else if (handle->fenced)
 		error = -EIO;
 	else if (command == DLOCKFS_IOC_MAY_HOLD)
-		error = set(handle);
+		error = set(handle, fuse_req_ctx(req)->uid);
 	else if (in_bytes < sizeof(struct dlockfs_hold))
 		error = -EINVAL;
 	else

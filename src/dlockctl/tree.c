@@ -311,9 +311,8 @@ int warn_of_bad_lines(const struct queues *queues)
 
 	if (queues->bad_lines > 0)
 		fail(0,
-		     "%zu line%s of the mount that make no sense left out; expected the same "
-		     "version of "
-		     "dlockfs",
+		     "left out %zu line%s of the mount that dlockctl does not understand; "
+		     "expected the same version of dlockfs",
 		     queues->bad_lines, text_plural(queues->bad_lines));
 	if (unreadable > 0)
 		fail(0,

@@ -28,12 +28,6 @@ static bool is_hold(const struct rival *rival)
 	       !rival->orphan;
 }
 
-void hold_note_listed(struct rival *rival)
-{
-	if (is_hold(rival))
-		rival_watch(rival);
-}
-
 static int64_t left_ms(const struct rival *rival)
 {
 	return rival->read_ms + rival->for_ms - rival->place.lock->engine->now_ms;
@@ -46,8 +40,21 @@ static bool ends(const struct rival *rival)
 
 void hold_note_read(const struct rival *rival)
 {
-	if (ends(rival))
-		lock_retry_in(rival->place.lock->engine, left_ms(rival) > 0 ? left_ms(rival) : 0);
+	struct lock *lock = rival->place.lock;
+
+	/* Where a hold has the claim's name, a list tells that it is one. */
+	if (rival->for_ms > 0 && rival->place.parts.hold && !rival->orphan && !is_hold(rival))
+		lock->listing.wanted = lock_list_anew(lock);
+	if (ends(rival) && !rival->amending)
+		lock_retry_in(lock->engine, left_ms(rival) > 0 ? left_ms(rival) : 0);
+}
+
+void hold_note_listed(struct rival *rival)
+{
+	if (!is_hold(rival))
+		return;
+	rival_watch(rival);
+	hold_note_read(rival);
 }
 
 static void take_away(struct place *list)

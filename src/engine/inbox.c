@@ -248,6 +248,8 @@ static void on_marked(void *context, void *tag, int error)
 	struct lock *lock = claim->place.lock;
 
 	delay_marked(claim, error);
+	if (claim->state == CLAIM_HELD)
+		hold_send(claim);
 	/* This was about its former place, and kept it. */
 	if (claim->state == CLAIM_WANTED && claim->wishes == NULL)
 		claim_withdraw(claim);
@@ -361,6 +363,7 @@ static void note_amended(struct claim *claim, int error)
 		claim_amend(claim);
 	}
 	queue_judge(claim);
+	hold_send(claim); /* which waits for this answer */
 }
 
 static void on_amended(void *context, void *tag, int error)
@@ -487,7 +490,8 @@ static void on_aged(void *context, void *tag, int error, int64_t age_ms, const c
 static void hold_outlasted(struct rival *rival, int error)
 {
 	rival->amending = false;
-	if (error == -ESTALE)
+	/* Unless the new data were read before this. */
+	if (error == -ESTALE && rival->read_ms + rival->for_ms <= rival->place.lock->engine->now_ms)
 		rival->for_ms = 0;
 	if (is_aside(rival) && !rival->sent && !rival->orphan)
 		free_aside(rival);

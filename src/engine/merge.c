@@ -299,6 +299,9 @@ static void merge_entry(struct merge *merge, const struct store_entry *entry)
 	place = find_or_admit(merge, entry);
 	if (place == NULL)
 		return;
+	/* A store may leave it the claim's name. */
+	if (place->foreign && entry->claim.id.session == CLAIM_HOLD_SESSION)
+		place->parts.id = entry->claim.id;
 	if (entry->orphan)
 		delay_note_orphan(rival_of(place));
 	if (!place->foreign)

@@ -15,6 +15,7 @@ static bool are_in_order(const struct item *a, const struct item *b)
 	static const bool in_order[ITEM_CLOSE + 1] = {
 		[ITEM_PLACE] = true, [ITEM_LIST] = true, [ITEM_AMEND] = true,
 		[ITEM_MARK] = true,  [ITEM_AGE] = true,	 [ITEM_WITHDRAW] = true,
+		[ITEM_HOLD] = true,
 	};
 
 	return in_order[a->kind] && in_order[b->kind] && a->path != NULL && b->path != NULL &&

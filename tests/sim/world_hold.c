@@ -83,11 +83,13 @@ bool hold_ask(struct user *user)
 	return true;
 }
 
+/* The last one: orders may start anew. */
 static struct hold *find(struct world *world, int lock, int64_t order)
 {
-	for (size_t i = 0; i < world->holds.count; i++)
-		if (world->holds.list[i].lock == lock && world->holds.list[i].order == order)
-			return &world->holds.list[i];
+	for (size_t i = world->holds.count; i > 0; i--)
+		if (world->holds.list[i - 1].lock == lock &&
+		    world->holds.list[i - 1].order == order)
+			return &world->holds.list[i - 1];
 	return NULL;
 }
 
@@ -218,6 +220,9 @@ void holds_act(struct world *world)
 			    !prng_chance(&world->holds.prng, world->calm ? 20 : 4))
 				continue;
 			hold = find(world, lock, claim->parts.order);
+			/* Who waits for it takes it away himself in the end. */
+			if (world->calm && hold != NULL && hold->for_ms > 0 && i + 1 < view->count)
+				continue;
 			if (hold != NULL)
 				hold->given = true;
 			world_say(world, "%s is given back: %s", world_lock(lock), claim->name);

@@ -320,7 +320,9 @@ static int turn(const struct hold *hold, int fd)
 	if (status >= 0)
 		return status;
 	if (error == -EINTR)
-		return fail(128 + caught, "%s: interrupted; nothing was taken", hold->name);
+		return fail(128 + caught,
+			    "%s: interrupted; it may be held all the same; see: dlockctl show %s",
+			    hold->name, hold->name);
 	return fail(EXIT_LOST, "%s: the lock was lost before it was a hold; take it anew",
 		    hold->name);
 }
@@ -337,6 +339,11 @@ static int may_hold(const struct hold *hold, int fd)
 	if (error == -ENOTTY)
 		return fail(EX_UNAVAILABLE,
 			    "%s: the daemon is older than dlockctl, and knows no holds; restart it",
+			    hold->name);
+	if (error == -EPERM)
+		return fail(EX_NOPERM,
+			    "%s: only root, and the owner of the lock by dlockfs.ini, may hold it "
+			    "for longer than a process lives",
 			    hold->name);
 	return error == 0 ? 0 : descriptor_fail(hold->name, error);
 }

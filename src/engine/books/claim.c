@@ -485,6 +485,11 @@ bool claim_rest(struct claim *claim)
 	if (claim->state != CLAIM_HELD || claim->least_ms <= engine->now_ms)
 		return false;
 	claim_keep(claim);
+	/* Nobody is there any more for whom it could be made a hold. */
+	if (claim->holding != NULL && !claim->holding->tried) {
+		claim_tell_holding(claim, -EIO);
+		claim_free_holding(claim);
+	}
 	claim->rests = true;
 	wish_set_timer(claim->wishes, claim->least_ms);
 	claim_amend(claim);

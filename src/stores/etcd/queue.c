@@ -80,7 +80,7 @@ static int add_claims(const struct operation *operation, const Etcd__RangeRespon
 			free(name);
 			continue;
 		}
-		if (etcd_lane_has_gone(operation->store, operation->path, name))
+		if (kv->lease != 0 && etcd_lane_has_gone(operation->store, operation->path, name))
 			free(name);
 		else
 			queue->count++;

@@ -32,6 +32,9 @@ static int say_withdraw(struct operation *operation, struct transaction *transac
 		return -ENOMEM;
 	if (operation->retries == 0) {
 		etcd_transaction_require_created(transaction, &claim->key, claim->order);
+		if (claim->parts.hold) /* a hold has the same key, and no lease */
+			etcd_transaction_require_lease(transaction, &claim->key,
+						       operation->store->session.lease_id);
 		etcd_transaction_delete(&transaction->then, &keys[DATA], NULL);
 		etcd_transaction_delete(&transaction->then, &claim->key, NULL);
 	} else {

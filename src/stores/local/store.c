@@ -227,7 +227,7 @@ static void on_withdraw(struct store *base, const struct store_told *told, void 
 	if (answer == NULL)
 		return;
 	node = node_find(store->service, path, name);
-	if (node != NULL) {
+	if (node != NULL && !node->is_hold) {
 		if (marker) {
 			free(node->marker);
 			node->marker = NULL;

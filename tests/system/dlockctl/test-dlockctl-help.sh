@@ -9,7 +9,7 @@ expect_equal "errors of --help" "" "$(<"$dir/err")"
 version=$(sed -n "/ version: '/{s/.*version: '\([0-9.]*\)'.*/\1/p;q}" "$source_dir/meson.build")
 expect_equal "--version" "dlockctl $version" "$("$dlockctl" --version)"
 
-commands=(ls show graph run token check wait revoke break drain undrain top doctor hosts history jobs metrics serve)
+commands=(ls show graph run token check wait revoke break drain undrain hold give top doctor hosts history jobs metrics serve)
 expect_equal commands "${commands[*]}" "$(sed -n 's/^  \([a-z][a-z]*\)\( .*\)\?$/\1/p' "$dir/help" | paste -sd' ')"
 for command in "${commands[@]}"; do
     "$dlockctl" "$command" --help >"$dir/help-$command"

@@ -32,6 +32,11 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/share/doc/dlockfs/how-it-works.md
 .$prefix/share/doc/dlockfs/jobs.md
 .$prefix/share/doc/dlockfs/kubernetes/dlockfs.yaml
+.$prefix/share/doc/dlockfs/kubernetes/example.yaml
+.$prefix/share/doc/dlockfs/kubernetes/keeper/dlockfs-keeper.yaml
+.$prefix/share/doc/dlockfs/kubernetes/keeper/kustomization.yaml
+.$prefix/share/doc/dlockfs/kubernetes/kustomization.yaml
+.$prefix/share/doc/dlockfs/kubernetes/metrics/kustomization.yaml
 .$prefix/share/doc/dlockfs/lease-time-line.svg
 .$prefix/share/doc/dlockfs/life-of-a-lock.svg
 .$prefix/share/doc/dlockfs/mounting.md

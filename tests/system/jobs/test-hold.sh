@@ -66,6 +66,19 @@ scenes() {
     flock "$dir/A/kazoo" true
     waited=$(($(lease now) - begun))
     [ "$waited" -ge 1900 ] || violation "a hold of 2 s is over after $waited ms"
+
+    # So does who waited before it was a hold.
+    hold holder "$dir/B/kazoo"
+    expect holder held
+    start one "$dlockctl" --mount "$dir/A" hold kazoo --as web1 --for 1s
+    wait_claims kazoo 2
+    hold waiter "$dir/B/kazoo"
+    wait_claims kazoo 3
+    release holder
+    expect_status 0 finish one
+    expect waiter held
+    release waiter
+    wait_claims kazoo 0
 }
 
 once_for_its_owner kazoo
@@ -119,3 +132,4 @@ expect_equal "who waits" 1 "$(shown A etcd 'state=waiting')"
 on A give etcd --as 'web 1' >"$dir/out"
 expect waiter held
 release waiter
+scenes

@@ -19,7 +19,7 @@ start_kept B --session-timeout 20s
 
 # numbers HOST: what its status says, but for what belongs to the process or the servers.
 numbers() {
-    grep -v '^pid=\|^uptime_s=\|^lease_left_ms=\|^names=\|^root_names=\|^hosts=' "$dir/$1/.dlockfs/status"
+    grep -v '^pid=\|^uptime_s=\|^lease_left_ms=\|^names=\|^root_names=\|^hosts=' "$dir/$1/.dlockfs/status" | sed '/^oldest_/s/ for_s=.*//'
 }
 
 # begun_anew HOST TEXT: a daemon has begun anew, for that reason, and is ready.
