@@ -6,9 +6,9 @@
 export DLOCKFS_QUICKSTART_RUN=$dir/run DLOCKFS_QUICKSTART_BUILD=$build
 quickstart=$source_dir/etc/quickstart.sh
 mkdir "$dir/run"
-# It installs what the documents say, but for what a service takes.
+# It installs what the documents say, but for what a service takes, and the page.
 mapfile -t packages < <(sed -n '/^apt-get install meson/,/^meson/p' "$source_dir/etc/doc/mounting.md" | sed 's/#.*//' |
-    grep -oE '[a-z0-9-]+-(dev|build|compiler)' | grep -vx libsystemd-dev)
+    grep -oE '[a-z0-9-]+-(dev|build|compiler)' | grep -vxE "lib(systemd|microhttpd)-dev")
 [ ${#packages[@]} -ge 10 ] || fail "only ${packages[*]}"
 for package in "${packages[@]}"; do
     grep -q "install_packages.* $package\b\|^ .* $package\b" "$quickstart" || fail "does not install $package"
