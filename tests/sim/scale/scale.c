@@ -25,7 +25,7 @@
 #include "base/log.h"
 #include "engine/engine.h"
 #include "store_faulty.h"
-#include "../told.h"
+#include "../../told.h"
 
 enum { TIMEOUT_MS = 15000, BUCKET_MS = 100, FILL_MS = 60000, TURNS_MS = 10000, BACK_MS = 1000 };
 enum { RACK = 40, RACK_MS = 30000, END_MS = 300000 };
