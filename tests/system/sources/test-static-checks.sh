@@ -29,6 +29,7 @@ nullPointerRedundantCheck:tests/sim/world_model.c
 // DL_SORT looks whether the list is empty
 nullPointer:src/view/view.c
 nullPointer:fs/files/inode_restore.c
+nullPointer:src/engine/transfer.c
 END
 cppcheck --quiet -j 2 --enable=warning,performance,portability --error-exitcode=1 --max-configs=1 --std=c11 \
     --suppressions-list="$dir/suppressions" --template='{file}:{line}: {severity}: {message} [{id}]' \
