@@ -68,7 +68,7 @@ static void on_signal(int number)
 /* The machine's id, or tells the error and returns NULL. */
 static char *machine_owner(void)
 {
-	char line[64] = "";
+	static char line[64];
 	FILE *file = fopen(MACHINE_ID, "re");
 
 	if (file != NULL && fgets(line, sizeof(line), file) == NULL)
@@ -77,7 +77,7 @@ static char *machine_owner(void)
 		fclose(file);
 	line[strcspn(line, "\n")] = '\0';
 	if (line[0] != '\0')
-		return must(strdup(line));
+		return line;
 	fail(EX_USAGE, "%s: has no id of this machine; expected --as OWNER", MACHINE_ID);
 	return NULL;
 }
@@ -376,6 +376,12 @@ static int take_and_turn(const struct hold *hold)
 	return status;
 }
 
+static void finish(struct hold *hold)
+{
+	place_finish(&hold->place);
+	free(hold->name);
+}
+
 int command_hold(struct context *context, int argc, char **argv)
 {
 	static const struct option options[] = {{"as", required_argument, NULL, OPTION_AS},
@@ -389,7 +395,30 @@ int command_hold(struct context *context, int argc, char **argv)
 
 	if (status < 0)
 		status = settle(&hold, true);
-	return status < 0 ? take_and_turn(&hold) : status;
+	if (status < 0)
+		status = take_and_turn(&hold);
+	finish(&hold);
+	return status;
+}
+
+static int give(const struct hold *hold)
+{
+	struct queues queues;
+	int status = 0, error = read_queue(hold, &queues);
+
+	if (error != 0)
+		return tree_fail(hold->place.mount, hold->place.name, error);
+	const struct claim *claim = find(hold, &queues, NULL);
+	char *owner = text_printable(hold->owner);
+	bool any = claim != NULL;
+	for (; claim != NULL && status == 0; claim = find(hold, &queues, claim))
+		status = steer_hold(&hold->place, claim, -1);
+	if (status == 0)
+		printf("%s: %s %s\n", hold->name, owner,
+		       any ? "has given it back" : "does not hold it");
+	free(owner);
+	queues_finish(&queues);
+	return status;
 }
 
 int command_give(struct context *context, int argc, char **argv)
@@ -397,23 +426,10 @@ int command_give(struct context *context, int argc, char **argv)
 	static const struct option options[] = {{"as", required_argument, NULL, OPTION_AS},
 						COMMON_OPTIONS};
 	struct hold hold;
-	struct queues queues;
 	int status = parse(&hold, context, argc, argv, options, ":h");
 
-	if (status >= 0)
-		return status;
-	int error = read_queue(&hold, &queues);
-	if (error != 0)
-		return tree_fail(hold.place.mount, hold.place.name, error);
-	const struct claim *claim = find(&hold, &queues, NULL);
-	char *owner = text_printable(hold.owner);
-	bool any = claim != NULL;
-	for (status = 0; claim != NULL && status == 0; claim = find(&hold, &queues, claim))
-		status = steer_hold(&hold.place, claim, -1);
-	if (status == 0)
-		printf("%s: %s %s\n", hold.name, owner,
-		       any ? "has given it back" : "does not hold it");
-	free(owner);
-	queues_finish(&queues);
+	if (status < 0)
+		status = give(&hold);
+	finish(&hold);
 	return status;
 }
