@@ -283,9 +283,10 @@ static void make_metrics(struct document_source *source, struct document *docume
 	char *text = NULL;
 	size_t bytes;
 	int error = 0;
+	bool looks = !is_hanging(source);
 
 	look_until(now_ms() + STATUS_MS);
-	if (!is_hanging(source))
+	if (looks)
 		error = probe_mount(source->mount, "metrics", &probe);
 	FILE *out = must(open_memstream(&text, &bytes));
 	if (metrics_is_down(&probe))
@@ -293,7 +294,8 @@ static void make_metrics(struct document_source *source, struct document *docume
 	else
 		fputs(probe.text != NULL ? probe.text : "", out);
 	fclose(out);
-	note(source, metrics_is_down(&probe) ? LOOK_NO_ANSWER : 0);
+	if (looks)
+		note(source, metrics_is_down(&probe) ? LOOK_NO_ANSWER : 0);
 	if (error == 0 && (metrics_is_down(&probe) || probe.file_error == 0))
 		say(document, 200, must(text));
 	else {

@@ -407,7 +407,13 @@ function listen() {
         look();
     });
     events.addEventListener("trouble", event => say(`The mount cannot be read: ${visible(JSON.parse(event.data).trim())}`, "trouble"));
-    events.addEventListener("error", () => say("The connection to dlockctl serve is lost.", "trouble"));
+    events.addEventListener("error", () => {
+        say("The connection to dlockctl serve is lost.", "trouble");
+        if (events && events.readyState === EventSource.CLOSED) { // the browser does not try again
+            events = null;
+            setTimeout(follow, 3000);
+        }
+    });
 }
 
 // Nobody looks at a page that is hidden: then the mount is not read for it.

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "dlockctl/dlockctl.h"
+#include "dlockctl/look.h"
 
 /* Followed by the name. */
 struct ask {
@@ -57,6 +58,7 @@ static _Noreturn void serve(const char *mount, int fd)
 	bool goes_on = true;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	look_keep_from(fd); /* whoever reads the other end learns of the end of this process */
 	while (goes_on && read_all(fd, &ask, sizeof(ask))) {
 		struct document document;
 		char *name = must(calloc(1, ask.name_bytes + 1));
@@ -139,6 +141,7 @@ int reader_take(struct reader *reader, struct document *ret)
 	}
 	*ret = (struct document){reader->head.status, reader->text, reader->head.bytes};
 	reader->text = NULL;
+	reader->got = 0; /* of one that is asked nothing, its end is told yet */
 	reader->is_busy = false;
 	return 1;
 }

@@ -178,7 +178,7 @@ static void keep(struct requests *requests, enum document_kind kind, unsigned st
 static bool take(struct requests *requests, struct reader *reader)
 {
 	struct document document;
-	int taken = reader->is_busy ? reader_take(reader, &document) : 0;
+	int taken = reader_take(reader, &document);
 
 	if (taken <= 0)
 		return taken == 0;

@@ -61,6 +61,17 @@ static bool has_body(struct MHD_Connection *connection)
 	       (length != NULL && strcmp(length, "0") != 0);
 }
 
+/* Whether a page of another origin asks, behind the back of who looks at that. Browsers say so
+ * (Fetch Metadata), where that can be relied on. To follow a link is no such thing. */
+static bool is_of_another_page(struct MHD_Connection *connection)
+{
+	const char *site = header(connection, "Sec-Fetch-Site");
+	const char *mode = header(connection, "Sec-Fetch-Mode");
+
+	return site != NULL && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0 &&
+	       (mode == NULL || strcmp(mode, "navigate") != 0);
+}
+
 static enum MHD_Result send_asset(struct MHD_Connection *connection, const char *path)
 {
 	for (const struct asset *asset = assets; asset->path != NULL; asset++) {
@@ -103,6 +114,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 				  "nothing can be changed here; expected GET or HEAD");
 	if (has_body(connection))
 		return answer_say(connection, MHD_HTTP_CONTENT_TOO_LARGE, "expected no body");
+	if (is_of_another_page(connection))
+		return answer_say(connection, MHD_HTTP_FORBIDDEN, "other pages cannot ask here");
 	*request = find_document(server, path);
 	if (*request != NULL)
 		return MHD_YES;

@@ -110,6 +110,9 @@ for host in evil.example 127.0.0.1.evil.example localhost.evil.example 10.0.0.1 
     gets 421 /api/locks --header "Host: $host"
 done
 gets 421 / --http1.0 --header 'Host:'
+# Nor do pages of others, as browsers tell; a link to this one does.
+gets 403 /events --header 'Sec-Fetch-Site: cross-site' --header 'Sec-Fetch-Mode: cors'
+gets 200 / --header 'Sec-Fetch-Site: cross-site' --header 'Sec-Fetch-Mode: navigate'
 for host in localhost LOCALHOST:1 127.0.0.1 127.0.0.2:80 '[::1]:80' locks.example Locks.Example:443; do
     gets 200 / --header "Host: $host"
 done
