@@ -9,11 +9,15 @@
  * dlockfs, the hold is a claim that stands where the former one stood, and is in the way of what
  * that one was in the way of.
  *
- *   claim of this host   held ── hold() ─┬─ done: told, the claim is no more, and the hold is a
- * rival ├─ refused: told, and held as before └─ ambiguous: hold() again ── the claim does not
- * stand: a list tells a list without it    there is a hold with its order: done;  there is none:
- * the holder has lost other hosts          a claim that may become a hold has gone: nothing is
- * granted before a list
+ * What hold() of a claim of this host, which is held, comes to:
+ *
+ *   done        its caller is told, the claim is no more, and the hold is a rival
+ *   refused     its caller is told, and the claim is held as before
+ *   ambiguous   hold() once more
+ *   no claim    a list tells: there is a hold with its order, it was done; or the holder has lost
+ *
+ * And when the claim of another host, which may become a hold, has gone, nothing is granted before
+ * a list.
  *
  * Why nobody is granted what a hold is in the way of. Claims of a lock never come in front of
  * others, so whoever waits may walk on, when one in front has gone, along the list that it knows. A

@@ -7,7 +7,7 @@
 
 #include "dlockctl/dlockctl.h"
 
-#define REQUEST_MS 10000 /* for the first request, and for each that follows */
+#define REQUEST_MS 10000 /* for the first request */
 
 struct connection {
 	struct connection *next, **link;

@@ -35,7 +35,6 @@ struct caller {
 	int lock;
 	struct owner *owner;
 	struct wish *wish;
-	bool lost;
 	struct caller *next; /* among those that are to do something */
 };
 

@@ -186,8 +186,6 @@ static uint64_t file_bytes(int descriptor)
 	return (uint64_t)attr.st_blocks * 512;
 }
 
-/* Much is written again and again, all or always the same, by one daemon after another: the file
- * does not grow, and nothing is lost. */
 /* Who has only the file learns until when holders need not be told, and waits for no other file. */
 static void test_deadline(void **state)
 {
@@ -214,6 +212,8 @@ static void test_deadline(void **state)
 	close(descriptor);
 }
 
+/* Much is written again and again, all or always the same, by one daemon after another: the file
+ * does not grow, and nothing is lost. */
 static void test_growth(void **state)
 {
 	enum { ROUNDS = 2000, ROUNDS_EACH = 500 };
